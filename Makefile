@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-fuzz-lines test-kills test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-fuzz-lines test-kills test-races test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ test-fuzz-lines: $(LINES:%=test-fuzz-line/%) ## Joins of 200 random tables on ev
 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes; soak kills PyIceberg
 	$(BIN)/python -m tests.soak.kills
+
+test-races: $(INSTALLED) $(JAR) ## Delete rows every 5 seconds beside rewrites of a minute, ours and Iceberg's, about 3 hours; ARGUMENTS='--races spark-3'
+	$(BIN)/python -m tests.soak.races $(ARGUMENTS)
 
 test-iceberg: $(JAR) ## Iceberg's own tests with the plugin: rewrite_data_files, and reads and row-level operations with join pruning, about 50 minutes
 	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/iceberg-tests/pom.xml test \

@@ -50,7 +50,7 @@ def test_deletes_from_young_files_are_no_conflict(spark: SparkSession, server: R
     made = server.catalog.load_table(f"ages.{are_young}")
     table, young = Table(spark, f"ages.{are_young}"), files_of(made)[-1].file_path
     server.before_next_commit(lambda: commit_files(made, position_deletes(made, [(young, 0)])))
-    options = {**between(table), **({} if are_young else {"min-age-seconds": "0"})}
+    options = {**between(table), "on-conflict": "fail", **({} if are_young else {"min-age-seconds": "0"})}
     failure = table.failure_by(server, "id", options)
     assert server.before_commit is None
     assert are_young == (failure is None), failure

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.spark import rewrite_data_files
 from tests.present import present
 from tests.pyiceberg.committing import commit_files, new_file, position_deletes
 from tests.pyiceberg.lake import equality_delete
@@ -81,10 +82,11 @@ class Race:
 
         self.oracle = self.rows()
         self.server.before_commit = next_writer
-        given = {"target-file-size-bytes": str(self.table.bytes() // 3), **(options or {})}
+        given = {"rewrite-all": "true", "target-file-size-bytes": str(self.table.bytes() // 3), **(options or {})}
         named = {"branch": self.branch} if self.branch else {}
         try:
-            return self.table.call("zorder(a, id)", options=given, catalog=self.catalog, **named, **others)
+            name = f"{self.catalog}.{self.table.name}"
+            return rewrite_data_files(self.spark, name, "zorder(a, id)", options=given, **named, **others)
         except Exception as failure:
             return failure
         finally:
@@ -104,6 +106,15 @@ class Race:
         assert result.failed_data_files_count == 0
         assert self.table.operations()[-1] == "replace"
         return int(self.table.summary().get("zorder.translated-deletes", "0"))
+
+    def again(self, *writers: Callable[[], object], options: Mapping[str, str] | None = None, **others: str) -> str:
+        """Rewrite beside writers after which file groups are planned again; returns what is told of it."""
+        result = self.run(*writers, options=options, **others)
+        assert not isinstance(result, Exception), result
+        assert result.failed_data_files_count == 0
+        assert self.table.operations()[-1] == "replace"
+        assert "because another operation changed their files meanwhile" in result.message
+        return str(result.message)
 
     def conflict(self, *writers: Callable[[], object], options: Mapping[str, str] | None = None, **others: str) -> str:
         """Rewrite beside writers that it cannot survive; returns why."""
@@ -149,10 +160,13 @@ def test_writers_in_a_row(spark: SparkSession, server: RestServer, version: int)
 
 
 @pytest.mark.parametrize("version", [3, 2])
-def test_a_fourth_writer_is_a_conflict(spark: SparkSession, server: RestServer, version: int) -> None:
+@pytest.mark.parametrize("writers", [9, 12])
+def test_writers_that_are_always_faster(spark: SparkSession, server: RestServer, version: int, writers: int) -> None:
+    """A plan is tried four times, and three plans are made."""
     race = Race(spark, server, version)
-    writers = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id % 400 = {k}") for k in range(9)]
-    assert "again after 3 translations of deletes" in race.conflict(*writers)
+    many = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id % 400 = {k}") for k in range(writers)]
+    said = race.conflict(*many) if writers == 12 else race.again(*many)
+    assert "again after 3 translations of deletes" in said
 
 
 def test_the_result_tells(spark: SparkSession, server: RestServer) -> None:
@@ -281,7 +295,7 @@ class TestVersion2:
             race.commit(delete)
             race.sql("DELETE FROM {t} WHERE id IN (11, 12)")
 
-        message = race.conflict(write, where="id >= 0")
+        message = race.again(write, where="id >= 0")
         assert "deletes by a column that the new files lack" in message or "Cannot find field for ID" in message
 
     def test_deletes_that_only_seem_to_meet_the_files(self, spark: SparkSession, server: RestServer) -> None:
@@ -315,7 +329,7 @@ class TestVersion2:
         race = Race(
             spark, server, 2, "SELECT id % 2000 AS id, 1 AS a, named_struct('n', id) AS n FROM range(0, 4000, 1, 4)"
         )
-        assert "column n, whose type is struct" in race.conflict(lambda: race.sql("DELETE FROM {t} WHERE n.n = 97"))
+        assert "column n, whose type is struct" in race.again(lambda: race.sql("DELETE FROM {t} WHERE n.n = 97"))
 
     def test_nested_columns_of_rows_that_others_tell_apart(self, spark: SparkSession, server: RestServer) -> None:
         race = Race(
@@ -335,14 +349,14 @@ class TestConflicts:
     def test_too_many_rows(self, spark: SparkSession, server: RestServer, version: int) -> None:
         race = Race(spark, server, version)
         race.sql("DELETE FROM {t} WHERE id % 10 = 0")
-        assert "400 of 3,600 rows of a file group were deleted, more than 5%" in race.conflict(
+        assert "400 of 3,600 rows of a file group were deleted, more than 5%" in race.again(
             lambda: race.sql("DELETE FROM {t} WHERE id % 10 = 1")
         )
 
     @pytest.mark.parametrize("version", [3, 2])
     def test_copied_files(self, spark: SparkSession, server: RestServer, version: int) -> None:
         race = Race(spark, server, version, properties={"write.delete.mode": "copy-on-write"})
-        assert "was removed" in race.conflict(lambda: race.sql("DELETE FROM {t} WHERE id = 5"))
+        assert "was removed" in race.again(lambda: race.sql("DELETE FROM {t} WHERE id = 5"))
 
     @pytest.mark.parametrize("version", [3, 2])
     def test_revived_rows(self, spark: SparkSession, server: RestServer, version: int) -> None:
@@ -358,7 +372,7 @@ class TestConflicts:
             delta.commit()
             race.sql("DELETE FROM {t} WHERE id % 400 = 1")
 
-        assert "were taken back" in race.conflict(write)
+        assert "were taken back" in race.again(write)
 
     @pytest.mark.parametrize("version", [3, 2])
     def test_an_expired_start(self, spark: SparkSession, server: RestServer, version: int) -> None:
@@ -372,6 +386,60 @@ class TestConflicts:
             )
 
         assert "is no longer in the history of branch main" in race.conflict(write)
+
+
+class TestPlannedAgain:
+    """Of several file groups only those with conflicts are planned again, after the others are committed."""
+
+    SEVERAL: ClassVar = {"write.distribution-mode": "none"}
+    """Each partition has as many files as the rows have."""
+    COPY_ON_WRITE: ClassVar = {
+        **SEVERAL,
+        **{f"write.{kind}.mode": "copy-on-write" for kind in ("delete", "update", "merge")},
+    }
+    PARTIAL: ClassVar = {"partial-progress.enabled": "true", "partial-progress.max-commits": "2"}
+
+    @pytest.mark.parametrize("options", [{}, PARTIAL], ids=["at once", "partial progress"])
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_the_group_of_a_replaced_file(
+        self, spark: SparkSession, server: RestServer, version: int, options: Mapping[str, str]
+    ) -> None:
+        race = Race(spark, server, version, partitioned_by="p", properties=self.COPY_ON_WRITE)
+        message = race.again(
+            lambda: race.sql("UPDATE {t} SET a = -1 WHERE p = 2 AND id < 1000 AND id % 100 = 2"), options=options
+        )
+        assert "1 of 4 file groups were planned again" in message
+        replaced = [each["summary"] for each in race.table.snapshots() if each["summary"]["operation"] == "replace"]
+        assert len({each["zorder.rewrite-id"] for each in replaced}) == 1, "it is one rewrite"
+        assert len(replaced) == (3 if options else 2)
+        assert sum(int(each["deleted-data-files"]) for each in replaced) == 15, "the replaced file stays"
+
+    def test_others_translate(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, partitioned_by="p", properties=self.SEVERAL)
+
+        def write() -> None:
+            race.sql("DELETE FROM {t} WHERE p = 1 AND id % 97 = 0")
+            spark.sql(f"ALTER TABLE {race.table.full_name} SET TBLPROPERTIES ('write.update.mode' = 'copy-on-write')")
+            race.sql("UPDATE {t} SET a = -1 WHERE p = 2 AND id < 1000 AND id % 97 = 1")
+
+        assert "1 of 4 file groups were planned again" in race.again(write)
+        assert race.table.operations() == ["append", "delete", "overwrite", "replace", "replace"]
+        assert race.table.snapshots()[-2]["summary"]["zorder.translated-deletes"] == "11"
+
+    def test_nothing_is_left(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, "SELECT *, 1 AS q FROM (" + ROWS + ") WHERE p = 1", partitioned_by="p")
+        result = race.run(lambda: race.sql("DELETE FROM {t} WHERE p = 1"))
+        assert "other operations changed the data files of 1 file groups meanwhile" in result.message
+        assert (result.rewritten_data_files_count, result.failed_data_files_count) == (0, 0)
+        assert "replace" not in race.table.operations()
+
+    def test_a_group_that_always_conflicts(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, partitioned_by="p", properties=self.COPY_ON_WRITE)
+        first, *later = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id = {2 + 1000 * k}") for k in range(3)]
+        failure = str(present(race.run(first, lambda: None, *later)))
+        assert "conflicted with another operation" in failure
+        assert "The other 3 file groups were committed." in failure
+        assert race.table.operations() == ["append", "overwrite", "replace", "overwrite", "overwrite"]
 
 
 class TestOutcomes:

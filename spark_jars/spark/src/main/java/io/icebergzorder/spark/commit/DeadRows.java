@@ -81,16 +81,16 @@ public final class DeadRows {
   private interface Columns extends Function<Dataset<Row>, List<Column>> {}
 
   /** Returns the dead rows' positions by new file; given are their positions by path of the old file. All are sorted. */
-  Map<DataFile, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> made) {
-    Columns key = hasRowIds ? DeadRows::rowId : hash(made);
+  Map<DataFile, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> written) {
+    Columns key = hasRowIds ? DeadRows::rowId : hash(written);
     // Old files are read with the deletes of the start, so rows that were dead at the start are not read.
     Map<Key, List<Found>> died = byKey(read(old, positions, null, key, MOST_ROWS));
-    checkShares(died, made);
+    checkShares(died, written);
     if (died.isEmpty()) {
       return Map.of();
     }
     long[] keys = died.keySet().stream().mapToLong(DeadRows::rowIdOrHash).sorted().distinct().toArray();
-    Map<Key, List<Found>> candidates = byKey(read(made, null, keys, key, MOST_ROWS));
+    Map<Key, List<Found>> candidates = byKey(read(written, null, keys, key, MOST_ROWS));
     List<Found> found = new ArrayList<>();
     List<Found> doubtfulOld = new ArrayList<>();
     List<Found> doubtfulNew = new ArrayList<>();
@@ -102,7 +102,7 @@ public final class DeadRows {
       doubtfulOld.addAll(areAll ? List.of() : rows);
     });
     if (!doubtfulOld.isEmpty()) {
-      found.addAll(equal(doubtfulOld, doubtfulNew, made));
+      found.addAll(equal(doubtfulOld, doubtfulNew, written));
     }
     Map<DataFile, long[]> byFile = new LinkedHashMap<>();
     positions(found).forEach((source, of) -> byFile.put(source.file(), of));
@@ -116,8 +116,8 @@ public final class DeadRows {
     return (Long) key.values.get(0);
   }
 
-  private static void checkShares(Map<Key, List<Found>> died, List<Source> made) {
-    Map<Integer, Long> rows = made.stream().collect(Collectors.groupingBy(Source::group, Collectors.summingLong(each -> each.file().recordCount())));
+  private static void checkShares(Map<Key, List<Found>> died, List<Source> written) {
+    Map<Integer, Long> rows = written.stream().collect(Collectors.groupingBy(Source::group, Collectors.summingLong(each -> each.file().recordCount())));
     Map<Integer, Integer> dead = new HashMap<>();
     died.forEach((key, found) -> dead.merge(key.group, found.size(), Integer::sum));
     dead.forEach((group, count) -> {
@@ -133,15 +133,15 @@ public final class DeadRows {
   }
 
   /** A hash of the largest columns that may be read: these tell most rows apart. */
-  private Columns hash(List<Source> made) {
+  private Columns hash(List<Source> written) {
     List<Types.NestedField> columns = table.schema().columns();
     Map<String, Long> sizes = new HashMap<>();
     for (Types.NestedField field : columns) {
       if (field.type().isPrimitiveType()) {
-        sizes.put(field.name(), bytes(made, file -> size(file, field.fieldId(), columns.size())));
+        sizes.put(field.name(), bytes(written, file -> size(file, field.fieldId(), columns.size())));
       }
     }
-    long left = bytesToRead(made);
+    long left = bytesToRead(written);
     List<String> names = new ArrayList<>();
     Comparator<String> bySize = Comparator.comparing(sizes::get);
     for (String name : sizes.keySet().stream().sorted(bySize.reversed().thenComparing(Comparator.naturalOrder())).toList()) {
@@ -170,12 +170,12 @@ public final class DeadRows {
     return sources.stream().mapToLong(each -> size.applyAsLong(each.file())).sum();
   }
 
-  private static long bytesToRead(List<Source> made) {
-    return Math.max(FREE_BYTES, (long) (bytes(made, DataFile::fileSizeInBytes) * MOST_READ));
+  private static long bytesToRead(List<Source> written) {
+    return Math.max(FREE_BYTES, (long) (bytes(written, DataFile::fileSizeInBytes) * MOST_READ));
   }
 
   /** The new rows that are equal to old ones in every column. Readers cannot tell equal rows apart: any of them will do. */
-  private List<Found> equal(List<Found> died, List<Found> candidates, List<Source> made) {
+  private List<Found> equal(List<Found> died, List<Found> candidates, List<Source> written) {
     if (hasRowIds) {
       throw new Refusal("deleted rows do not have row ids of their own in the new files");
     }
@@ -184,7 +184,7 @@ public final class DeadRows {
         throw new Refusal("rows would have to be compared by column %s, whose type is %s".formatted(field.name(), field.type()));
       }
     }
-    if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > bytesToRead(made)) {
+    if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > bytesToRead(written)) {
       throw new Refusal("more than 25% of the bytes of the new files would be read to tell rows apart");
     }
     Map<Key, List<Found>> alike = byKey(whole(candidates));

@@ -21,6 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.LongPredicate;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -101,24 +102,24 @@ final class DeleteTranslation {
   Translated translate(Collection<RewriteFileGroup> groups) throws IOException {
     table.refresh();
     Snapshot head = checkedHead();
-    List<Source> old = new ArrayList<>();
-    List<Source> made = new ArrayList<>();
+    List<Source> rewritten = new ArrayList<>();
+    List<Source> written = new ArrayList<>();
     int number = 0;
     for (RewriteFileGroup group : groups) {
       for (FileScanTask task : group.fileScanTasks()) {
-        old.add(new Source(number, task));
+        rewritten.add(new Source(number, task));
       }
       for (DataFile file : group.addedFiles()) {
-        made.add(new Source(number, task(file)));
+        written.add(new Source(number, task(file)));
       }
       number++;
     }
     Set<String> shared = new HashSet<>();
-    Map<String, FileScanTask> now = atHead(head, old, shared);
+    Map<String, FileScanTask> now = atHead(head, rewritten, shared);
     Loader loader = new Loader();
     Map<String, long[]> deleted = new ConcurrentHashMap<>();
     AtomicLong count = new AtomicLong();
-    Tasks.foreach(old).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(source -> {
+    Tasks.foreach(rewritten).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(source -> {
       long[] positions = newlyDeleted(source.task(), now.get(source.file().location()), loader);
       if (count.addAndGet(positions.length) > DeadRows.MOST_ROWS) {
         throw new Refusal(String.format(Locale.ROOT, "more than %,d rows were deleted", DeadRows.MOST_ROWS));
@@ -131,7 +132,7 @@ final class DeleteTranslation {
     now.values().forEach(task -> task.deletes().forEach(each -> applied.put(RemovedDeleteCheck.identity(each), each)));
     List<DeleteFile> removed = new ArrayList<>(applied.values());
     removed.removeIf(each -> !isOfPositions(each) || shared.contains(RemovedDeleteCheck.identity(each)));
-    Map<DataFile, long[]> dead = dead(old, deleted, made);
+    Map<DataFile, long[]> dead = dead(rewritten, deleted, written);
     DeleteFileWriter writer = new DeleteFileWriter(table);
     try {
       if (hasRowIds) {
@@ -173,9 +174,27 @@ final class DeleteTranslation {
     return new BaseFileScanTask(read, new DeleteFile[0], SchemaParser.toJson(table.schema()), PartitionSpecParser.toJson(spec), all);
   }
 
+  /** The groups with files that were removed since the start; without any, those with other deletes than then. */
+  Set<RewriteFileGroup> changed(Collection<RewriteFileGroup> groups) {
+    table.refresh();
+    Map<String, FileScanTask> now = new HashMap<>();
+    visit(table.snapshot(point.branch()), task -> now.put(task.file().location(), task));
+    Set<RewriteFileGroup> removed = withAny(groups, task -> !isThere(task, now));
+    return removed.isEmpty() ? withAny(groups, task -> !names(task).equals(names(now.get(task.file().location())))) : removed;
+  }
+
+  private static Set<RewriteFileGroup> withAny(Collection<RewriteFileGroup> groups, Predicate<FileScanTask> wanted) {
+    return groups.stream().filter(group -> group.fileScanTasks().stream().anyMatch(wanted)).collect(Collectors.toCollection(HashSet::new));
+  }
+
+  private static boolean isThere(FileScanTask read, Map<String, FileScanTask> now) {
+    FileScanTask found = now.get(read.file().location());
+    return found != null && Objects.equals(read.file().fileSequenceNumber(), found.file().fileSequenceNumber());
+  }
+
   /** The rewritten files at the head, by path; adds the names of delete files that apply to others. */
-  private Map<String, FileScanTask> atHead(Snapshot head, List<Source> old, Set<String> shared) {
-    Set<String> paths = old.stream().map(source -> source.file().location()).collect(Collectors.toSet());
+  private Map<String, FileScanTask> atHead(Snapshot head, List<Source> rewritten, Set<String> shared) {
+    Set<String> paths = rewritten.stream().map(source -> source.file().location()).collect(Collectors.toSet());
     Map<String, FileScanTask> now = new HashMap<>();
     visit(head, task -> {
       if (paths.contains(task.file().location())) {
@@ -184,9 +203,8 @@ final class DeleteTranslation {
         task.deletes().stream().filter(each -> !ContentFileUtil.isFileScoped(each)).map(RemovedDeleteCheck::identity).forEach(shared::add);
       }
     });
-    for (Source source : old) {
-      FileScanTask found = now.get(source.file().location());
-      if (found == null || !Objects.equals(source.file().fileSequenceNumber(), found.file().fileSequenceNumber())) {
+    for (Source source : rewritten) {
+      if (!isThere(source.task(), now)) {
         throw new Refusal("data file %s was removed".formatted(source.file().location()));
       }
     }
@@ -201,29 +219,33 @@ final class DeleteTranslation {
     return delete.content() == FileContent.POSITION_DELETES;
   }
 
+  private static Set<String> names(FileScanTask task) {
+    return task.deletes().stream().map(RemovedDeleteCheck::identity).collect(Collectors.toSet());
+  }
+
   /** The deletes of a file that it does not have at another time. */
   private static List<DeleteFile> without(FileScanTask task, FileScanTask other) {
-    Set<String> names = other.deletes().stream().map(RemovedDeleteCheck::identity).collect(Collectors.toSet());
+    Set<String> names = names(other);
     return task.deletes().stream().filter(each -> !names.contains(RemovedDeleteCheck.identity(each))).toList();
   }
 
   /** The positions in delete files that a file did not have when it was read. Refuses if rows are live again: the new files lack them. */
   private long[] newlyDeleted(FileScanTask read, FileScanTask now, Loader loader) {
     String path = read.file().location();
-    List<DeleteFile> made = without(now, read);
+    List<DeleteFile> added = without(now, read);
     Schema written = table.schemas().get(point.schemaId());
-    for (DeleteFile each : made) {
+    for (DeleteFile each : added) {
       if (!isOfPositions(each) && each.equalityFieldIds().stream().anyMatch(id -> written.findField(id) == null)) {
         throw new Refusal("delete file %s deletes by a column that the new files lack".formatted(each.location()));
       }
     }
-    List<DeleteFile> gone = without(read, now);
-    PositionDeleteIndex before = loader.load(gone, path);
-    PositionDeleteIndex still = gone.isEmpty() ? before : loader.load(now.deletes(), path);
-    if (!gone.stream().allMatch(DeleteTranslation::isOfPositions) || positions(before, each -> !still.isDeleted(each)).length > 0) {
+    List<DeleteFile> removed = without(read, now);
+    PositionDeleteIndex before = loader.load(removed, path);
+    PositionDeleteIndex still = removed.isEmpty() ? before : loader.load(now.deletes(), path);
+    if (!removed.stream().allMatch(DeleteTranslation::isOfPositions) || positions(before, each -> !still.isDeleted(each)).length > 0) {
       throw new Refusal("deletes of rows of data file %s were taken back".formatted(path));
     }
-    return positions(loader.load(made, path), each -> !before.isDeleted(each));
+    return positions(loader.load(added, path), each -> !before.isDeleted(each));
   }
 
   private static long[] positions(PositionDeleteIndex index, LongPredicate wanted) {
@@ -257,11 +279,11 @@ final class DeleteTranslation {
     }
   }
 
-  private Map<DataFile, long[]> dead(List<Source> old, Map<String, long[]> deleted, List<Source> made) {
-    List<Source> concerned = old.stream().filter(source -> deleted.containsKey(source.file().location())).toList();
+  private Map<DataFile, long[]> dead(List<Source> rewritten, Map<String, long[]> deleted, List<Source> written) {
+    List<Source> concerned = rewritten.stream().filter(source -> deleted.containsKey(source.file().location())).toList();
     Set<Integer> groups = concerned.stream().map(Source::group).collect(Collectors.toSet());
-    List<Source> there = made.stream().filter(source -> groups.contains(source.group())).toList();
-    return concerned.isEmpty() ? Map.of() : new DeadRows(session, table, hasRowIds).find(concerned, deleted, there);
+    List<Source> candidates = written.stream().filter(source -> groups.contains(source.group())).toList();
+    return concerned.isEmpty() ? Map.of() : new DeadRows(session, table, hasRowIds).find(concerned, deleted, candidates);
   }
 
   /** Writes the smallest shared delete file anew for the other files, and returns the old one: Iceberg adds no delete file unless one is removed. */

@@ -14,6 +14,7 @@ import java.util.HashSet;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -79,6 +80,30 @@ public final class RewriteCommit {
     }
   }
 
+  /** File groups whose new files were deleted, because another operation has changed their files. */
+  public record Conflict(Set<RewriteFileGroup> groups, boolean areOthersCommitted, RuntimeException why) {
+    public Conflict and(Conflict other) {
+      return new Conflict(
+          Stream.concat(groups.stream(), other.groups.stream()).collect(Collectors.toSet()),
+          areOthersCommitted || other.areOthersCommitted,
+          why);
+    }
+
+    /** What to throw if this is the end. */
+    public RuntimeException failure(String table) {
+      String outcome =
+          areOthersCommitted
+              ? "The new files of %d file groups were deleted, and the others are committed. Run the rewrite again.".formatted(groups.size())
+              : ("The new files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work"
+                      + " to conflicts, narrow it with where, or set %s to true, which commits file groups independently.")
+                  .formatted(RewriteDataFiles.PARTIAL_PROGRESS_ENABLED);
+      return new RuntimeException(
+          "Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. %s"
+              .formatted(table, why.getMessage(), outcome),
+          why);
+    }
+  }
+
   public RewriteCommit(
       RewriteSession session,
       Table table,
@@ -96,11 +121,7 @@ public final class RewriteCommit {
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.summary = summary;
-    // Without the starting sequence number, equality deletes would have to be translated, too.
-    this.translation =
-        useStartingSequenceNumber && options.translatesDeletes()
-            ? Optional.of(new DeleteTranslation(session, table, this.start, start))
-            : Optional.empty();
+    this.translation = options.survivesConflicts() ? Optional.of(new DeleteTranslation(session, table, this.start, start)) : Optional.empty();
   }
 
   /** What was translated so far. */
@@ -108,7 +129,13 @@ public final class RewriteCommit {
     return translated;
   }
 
-  public void commit(Collection<RewriteFileGroup> groups) {
+  /**
+   * Commits file groups. If another operation has changed files of some, their new files are deleted, and the others are committed.
+   *
+   * @return the groups that are not committed, if there are any
+   * @throws RuntimeException if nothing was committed for another reason, or if the outcome is unknown
+   */
+  public Optional<Conflict> commit(Collection<RewriteFileGroup> groups) {
     attempt = new CommitAttempt(table, start, check(groups, start, groups.stream().flatMap(RewriteCommit::deletes)));
     try {
       Map<String, String> properties = new HashMap<>(summary.apply(groups));
@@ -123,14 +150,12 @@ public final class RewriteCommit {
         translateAndCommit(groups, properties, e);
       }
       areAllDone = wereAllDone;
-    } catch (ValidationException | CommitFailedException e) {
+      return Optional.empty();
+    } catch (ValidationException e) {
+      return Optional.of(afterConflict(groups, e));
+    } catch (CommitFailedException e) {
       abort(groups);
-      throw new RuntimeException(
-          ("Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
-                  + " files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work"
-                  + " to conflicts, narrow it with where, or set %s to true, which commits file groups independently.")
-              .formatted(table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
-          e);
+      throw new Conflict(Set.copyOf(groups), false, e).failure(table.name());
     } catch (Throwable e) {
       // Iceberg marks the failures after which it is certain that nothing was committed.
       if (e instanceof CleanableFailure && e instanceof RuntimeException failure) {
@@ -150,6 +175,31 @@ public final class RewriteCommit {
                   + " remove_orphan_files.")
               .formatted(table.name()),
           e);
+    }
+  }
+
+  /** Deletes the new files of the groups that conflict, and commits the others; fails if nobody knows which these are. */
+  private Conflict afterConflict(Collection<RewriteFileGroup> groups, ValidationException why) {
+    Set<RewriteFileGroup> conflicting = translation.map(each -> changed(each, groups)).orElse(Set.of());
+    if (conflicting.isEmpty()) {
+      abort(groups);
+      throw new Conflict(Set.copyOf(groups), false, why).failure(table.name());
+    }
+    LOG.warn("{} of {} file groups of {} conflict with another operation: {}", conflicting.size(), groups.size(), table.name(), why.getMessage());
+    abort(conflicting);
+    Set<RewriteFileGroup> others = new HashSet<>(groups);
+    others.removeAll(conflicting);
+    Optional<Conflict> more = others.isEmpty() ? Optional.empty() : commit(others);
+    Conflict conflict = new Conflict(conflicting, !others.isEmpty() && more.isEmpty(), why);
+    return more.map(conflict::and).orElse(conflict);
+  }
+
+  private Set<RewriteFileGroup> changed(DeleteTranslation of, Collection<RewriteFileGroup> groups) {
+    try {
+      return of.changed(groups);
+    } catch (RuntimeException e) {
+      LOG.warn("Cannot tell which file groups of {} conflict with another operation", table.name(), e);
+      return Set.of();
     }
   }
 

@@ -72,6 +72,12 @@ public record FileGroup(
     return numbered;
   }
 
+  /** The group with other files, not numbered yet. */
+  FileGroup with(List<FileScanTask> others) {
+    return new FileGroup(
+        0, 0, partition, others, specId, maxOutputFileSize, expectedFiles, reasons, savedBytesPerByte, usesSmallerTarget, extents, mustRewrite);
+  }
+
   /** The partition that a data file is planned in; files of other specs than the table's are in one of NULLs together. */
   static StructLike partition(Table table, FileScanTask file) {
     PartitionSpec spec = table.spec();

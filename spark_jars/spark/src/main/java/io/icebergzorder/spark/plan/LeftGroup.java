@@ -20,6 +20,11 @@ public record LeftGroup(String partition, int dataFilesCount, long bytes, long r
     return new LeftGroup(FileGroup.partitionPath(table, files), files.size(), FileGroup.bytes(files), FileGroup.rows(files), List.of(reason));
   }
 
+  /** Files that are no part of a plan. */
+  static LeftGroup notInPlan(int files) {
+    return new LeftGroup("", files, 0, 0, List.of(Reason.of(Reason.NOT_IN_PLAN)));
+  }
+
   boolean isFor(String code) {
     return reasons.stream().anyMatch(each -> each.code().equals(code));
   }

@@ -181,7 +181,7 @@ public record StoredPlan(
   private List<LeftGroup> leftOf(int missing) {
     List<LeftGroup> all = new ArrayList<>(left);
     if (missing != 0) {
-      all.add(new LeftGroup("", missing, 0, 0, List.of(new Reason(Reason.NOT_IN_PLAN, Map.of()))));
+      all.add(LeftGroup.notInPlan(missing));
     }
     return all;
   }

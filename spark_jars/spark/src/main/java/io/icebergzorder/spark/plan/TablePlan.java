@@ -11,11 +11,17 @@ import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import io.icebergzorder.spark.spec.Workload;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 
 /**
@@ -63,6 +69,33 @@ public record TablePlan(
             ? spec.order().partitionedBy(PartitionColumn.of(table, ResolvedSpec.outputSpec(table, spec.options())))
             : spec.order();
     return new TablePlan(spec, start, history, targetSize, order, groups, left, whyNothing, bounds);
+  }
+
+  /**
+   * Plans file groups of this plan anew, with what is left of their files; no other file joins them.
+   *
+   * @throws IllegalStateException if the plan is stale, but for its files
+   */
+  public TablePlan again(Table table, Collection<FileGroup> some) {
+    start.check(table);
+    StartingPoint now = StartingPoint.of(table, spec.branch());
+    Map<String, FileScanTask> listed = new HashMap<>();
+    now.list(table, spec.scope()).forEach(task -> listed.put(task.file().location(), task));
+    List<FileGroup> left = new ArrayList<>();
+    for (FileGroup group : some) {
+      List<FileScanTask> files = group.locations().stream().map(listed::get).filter(Objects::nonNull).toList();
+      if (!files.isEmpty()) {
+        left.add(group.with(files));
+      }
+    }
+    int others = listed.size() - left.stream().mapToInt(group -> group.files().size()).sum();
+    List<LeftGroup> rest = others == 0 ? List.of() : List.of(LeftGroup.notInPlan(others));
+    String whyNothing =
+        left.isEmpty()
+            ? "Nothing left to rewrite in %s: other operations changed the data files of %d file groups meanwhile.".formatted(table.name(), some.size())
+            : null;
+    RewriteHistory history = RewriteHistory.of(table, now.snapshotId());
+    return new TablePlan(spec, now, history, targetSize, order, FileGroup.numbered(table, left), rest, whyNothing, Optional.empty());
   }
 
   public RewriteOptions options() {

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.RewriteCommit;
+import io.icebergzorder.spark.commit.RewriteCommit.Conflict;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.spec.RewriteOptions;
@@ -8,7 +9,9 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
@@ -21,13 +24,21 @@ final class GroupExecution {
   private final RewriteOptions options;
   private final RewriteCommit commit;
   private final Optional<RemoveDanglingDeleteFiles> removal;
+  private final boolean isLast;
+  private Optional<Conflict> conflict = Optional.empty();
 
-  /** Takes what runs after the rewrite, if anything: the removal of dangling deletes. */
-  GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal) {
+  /** Takes what runs after the rewrite, if anything: the removal of dangling deletes; and whether conflicts are failures. */
+  GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal, boolean isLast) {
     this.table = table;
     this.options = options;
     this.commit = commit;
     this.removal = removal;
+    this.isLast = isLast;
+  }
+
+  /** The file groups that were not committed because of conflicts, unless these are failures. */
+  Optional<Conflict> conflict() {
+    return conflict;
   }
 
   /** Rewrites and commits file groups; whatever it throws says what was committed, and why not the rest. */
@@ -46,13 +57,18 @@ final class GroupExecution {
       commit.abort(done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
-    commit.commit(done);
-    return ImmutableRewriteDataFiles.Result.builder().rewriteResults(done.stream().map(RewriteFileGroup::asResult).toList()).build();
+    conflict = commit.commit(done);
+    if (isLast && conflict.isPresent()) {
+      throw conflict.get().failure(table.name());
+    }
+    Set<RewriteFileGroup> conflicting = conflict.map(Conflict::groups).orElse(Set.of());
+    Stream<RewriteFileGroup> committed = done.stream().filter(group -> !conflicting.contains(group));
+    return ImmutableRewriteDataFiles.Result.builder().rewriteResults(committed.map(RewriteFileGroup::asResult).toList()).build();
   }
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
   private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
-    PartialCommits commits = new PartialCommits(commit, table.name(), progress.groupsPerCommit(groups.size()));
+    PartialCommits commits = new PartialCommits(commit, table.name(), progress.groupsPerCommit(groups.size()), isLast);
     try {
       groups.run(commits);
       commits.finish();
@@ -61,6 +77,7 @@ final class GroupExecution {
       throw stopped(e, account(commits, groups.size()));
     }
     check(commits, groups.size(), progress.maxFailedCommits());
+    conflict = commits.conflicts.stream().reduce(Conflict::and);
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
         .addAllRewriteFailures(commits.notRewritten.keySet().stream().map(group -> failure(group.info(), group.files().size())).toList())

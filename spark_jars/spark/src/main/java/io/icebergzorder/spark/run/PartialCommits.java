@@ -8,6 +8,8 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -22,24 +24,28 @@ final class PartialCommits implements FileGroupPool.Outcomes {
   private final RewriteCommit commit;
   private final String table;
   private final int groupsPerCommit;
+  private final boolean isLast;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
   private final ExecutorService committer = Executors.newSingleThreadExecutor();
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
   // What became of file groups, to be looked at after finish or abort: those that could not be sampled or rewritten, and why; those
-  // committed for certain, in how many commits; those whose commits failed for certain, with one failure a commit; and one failure for
-  // each commit in doubt.
+  // committed for certain, in how many commits; those that conflict with other operations, unless that is a failure; those whose commits
+  // failed for certain, with one failure a commit; and one failure for each commit in doubt.
   final Map<FileGroup, Throwable> notRewritten = Collections.synchronizedMap(new LinkedHashMap<>());
   final List<RewriteFileGroup> committed = new ArrayList<>();
+  final List<RewriteCommit.Conflict> conflicts = new ArrayList<>();
   final List<RewriteFileGroup> notCommitted = new ArrayList<>();
   final List<Throwable> failures = new ArrayList<>();
   final List<RuntimeException> unknown = new ArrayList<>();
   int succeeded;
 
-  PartialCommits(RewriteCommit commit, String table, int groupsPerCommit) {
+  /** Takes whether conflicts are failures. */
+  PartialCommits(RewriteCommit commit, String table, int groupsPerCommit, boolean isLast) {
     this.commit = commit;
     this.table = table;
     this.groupsPerCommit = groupsPerCommit;
+    this.isLast = isLast;
   }
 
   /** Takes a file group over, and has a batch committed if that is full. */
@@ -87,9 +93,16 @@ final class PartialCommits implements FileGroupPool.Outcomes {
 
   private void commit(List<RewriteFileGroup> batch) {
     try {
-      commit.commit(batch);
-      committed.addAll(batch);
-      succeeded++;
+      Optional<RewriteCommit.Conflict> conflict = commit.commit(batch);
+      Set<RewriteFileGroup> without = conflict.map(RewriteCommit.Conflict::groups).orElse(Set.of());
+      committed.addAll(batch.stream().filter(group -> !without.contains(group)).toList());
+      succeeded += without.size() < batch.size() ? 1 : 0;
+      if (isLast) {
+        notCommitted.addAll(without);
+        conflict.map(each -> each.failure(table)).ifPresent(failures::add);
+      } else {
+        conflict.ifPresent(conflicts::add);
+      }
     } catch (UnknownCommitException e) {
       LOG.error("Cannot tell whether {} rewritten file groups were committed; going on with the others", batch.size(), e);
       unknown.add(e);

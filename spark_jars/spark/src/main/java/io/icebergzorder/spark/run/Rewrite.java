@@ -1,6 +1,8 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.RewriteCommit;
+import io.icebergzorder.spark.commit.RewriteCommit.Conflict;
+import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
@@ -16,12 +18,16 @@ import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.spark.SparkWriteConf;
@@ -41,6 +47,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class Rewrite {
   private static final Logger LOG = LoggerFactory.getLogger(Rewrite.class);
+  private static final int ID_DIGITS = 16;
+
+  /** File groups that conflict with other operations are planned and written again until then, as by the PyIceberg engine. */
+  private static final int MOST_ATTEMPTS = 3;
 
   private Rewrite() {}
 
@@ -53,7 +63,52 @@ public final class Rewrite {
       TableReads actual,
       List<GroupResult> groups,
       List<String> messages,
-      long translatedDeletes) {}
+      long translatedDeletes,
+      Optional<Conflict> conflict) {
+    private static RewriteResult nothing(SampledPlan sampled) {
+      TableReads none = TableReads.NONE;
+      return new RewriteResult(sampled, Optional.empty(), none, none, none, List.of(), List.of(), 0, Optional.empty());
+    }
+
+    /** The result if there is nothing left to do with the file groups that conflicted. */
+    private RewriteResult withoutMore(String why) {
+      List<String> told = concat(messages, List.of(why));
+      return new RewriteResult(sampled, result, before, predicted, actual, groups, told, translatedDeletes, Optional.empty());
+    }
+
+    private String again() {
+      return String.format(
+          Locale.ROOT,
+          "%,d of %,d file groups were planned again, because another operation changed their files meanwhile: %s.",
+          conflict.orElseThrow().groups().size(), sampled.groups().size(), conflict.orElseThrow().why().getMessage());
+    }
+
+    /** With what a rewrite of the file groups that conflicted did afterwards. */
+    private RewriteResult and(RewriteResult later) {
+      RewriteDataFiles.Result both =
+          ImmutableRewriteDataFiles.Result.builder()
+              .addAllRewriteResults(result.orElseThrow().rewriteResults())
+              .addAllRewriteResults(later.result.orElseThrow().rewriteResults())
+              .addAllRewriteFailures(result.orElseThrow().rewriteFailures())
+              .addAllRewriteFailures(later.result.orElseThrow().rewriteFailures())
+              .removedDeleteFilesCount(result.orElseThrow().removedDeleteFilesCount() + later.result.orElseThrow().removedDeleteFilesCount())
+              .build();
+      return new RewriteResult(
+          sampled,
+          Optional.of(both),
+          groups.isEmpty() ? later.before : before,
+          later.groups.isEmpty() ? predicted : later.predicted,
+          later.groups.isEmpty() ? actual : later.actual,
+          concat(groups, later.groups),
+          concat(messages, concat(List.of(again()), later.messages)).stream().distinct().toList(),
+          translatedDeletes + later.translatedDeletes,
+          later.conflict);
+    }
+
+    private static <T> List<T> concat(List<T> first, List<T> second) {
+      return Stream.concat(first.stream(), second.stream()).toList();
+    }
+  }
 
   /** Samples the clustering columns in one Spark job, and fits layouts. Writes nothing. */
   public static SampledPlan sample(CatalogTable target, TablePlan plan) {
@@ -73,10 +128,8 @@ public final class Rewrite {
     boolean interrupted = false;
     try (RewriteSession session = new RewriteSession(target.session())) {
       SampledPlan toWrite = sampled.isPresent() ? recheckTypes(session, target, sampled.get()) : sampleToWrite(session, target, plan);
-      return toWrite.isNothing()
-          ? new RewriteResult(
-              toWrite, Optional.empty(), TableReads.NONE, TableReads.NONE, TableReads.NONE, List.of(), List.of(), 0)
-          : rewrite(session, target, toWrite, since);
+      String id = UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS);
+      return toWrite.isNothing() ? RewriteResult.nothing(toWrite) : rewriteAll(new Attempt(session, target, toWrite, id, 1), since);
     } catch (InterruptedException e) {
       interrupted = true;
       String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(target.name());
@@ -128,33 +181,91 @@ public final class Rewrite {
     }
   }
 
-  private static RewriteResult rewrite(RewriteSession session, CatalogTable target, SampledPlan sampled, long since)
-      throws InterruptedException {
+  /** A plan to write and commit; the attempts of a rewrite have one id. */
+  private record Attempt(RewriteSession session, CatalogTable target, SampledPlan sampled, String id, int number) {
+    /** Whether conflicts are failures. */
+    boolean isLast() {
+      return number == MOST_ATTEMPTS || !sampled.plan().options().survivesConflicts();
+    }
+
+    /** Plans the file groups that conflicted; fails with the conflict if the plan is stale for another reason. */
+    TablePlan again(Conflict conflict) {
+      Set<Integer> conflicting = conflict.groups().stream().map(group -> group.info().globalIndex()).collect(Collectors.toSet());
+      List<FileGroup> groups = sampled.plan().groups().stream().filter(group -> conflicting.contains(group.index())).toList();
+      try {
+        return sampled.plan().again(target.table(), groups);
+      } catch (IllegalStateException e) {
+        RuntimeException failure = conflict.failure(target.name());
+        failure.addSuppressed(e);
+        throw failure;
+      }
+    }
+  }
+
+  /** Rewrites; plans the file groups again that conflict with other operations, and rewrites those. */
+  private static RewriteResult rewriteAll(Attempt first, long since) throws InterruptedException {
+    Attempt attempt = first;
+    RewriteResult result = rewrite(first, since);
+    while (result.conflict.isPresent()) {
+      long again = System.nanoTime();
+      try {
+        TablePlan plan = attempt.again(result.conflict.get());
+        if (plan.groups().isEmpty()) {
+          return result.withoutMore(plan.whyNothing());
+        }
+        SampledPlan sampled = sampleToWrite(first.session, first.target, plan);
+        if (sampled.isNothing()) {
+          return result.withoutMore(sampled.whyNothing());
+        }
+        attempt = new Attempt(first.session, first.target, sampled, first.id, attempt.number + 1);
+        result = result.and(rewrite(attempt, again));
+      } catch (UnknownCommitException e) {
+        throw e;
+      } catch (RuntimeException e) {
+        if (result.groups.isEmpty()) {
+          throw e;
+        }
+        throw new RuntimeException(
+            String.format(
+                Locale.ROOT,
+                "Cannot complete the rewrite of %s, because file groups that conflicted with another operation could not be rewritten"
+                    + " again: %s The other %,d file groups were committed.",
+                first.target.name(), e.getMessage(), result.groups.size()),
+            e);
+      }
+    }
+    return result;
+  }
+
+  private static RewriteResult rewrite(Attempt attempt, long since) throws InterruptedException {
+    SampledPlan sampled = attempt.sampled;
     TablePlan plan = sampled.plan();
+    String table = attempt.target.name();
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
-        sampled.groups().size(), target.name(), plan.order().curve().label(), plan.order().names(", "));
-    List<MetricsFindings.Fix> fixes = setMetricsModes(target.table(), sampled);
+        sampled.groups().size(), table, plan.order().curve().label(), plan.order().names(", "));
+    List<MetricsFindings.Fix> fixes = setMetricsModes(attempt.target.table(), sampled);
     try {
-      return writeAndCommit(session, target, sampled, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
+      return writeAndCommit(attempt, since, sampled.warnings(fixes.stream().map(MetricsFindings.Fix::message).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties = fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
-        LOG.warn("The failed rewrite of {} has set properties: {}", target.name(), properties);
+        LOG.warn("The failed rewrite of {} has set properties: {}", table, properties);
       }
       throw e;
     }
   }
 
   /** Writes and commits the file groups. A Spark job has several file groups, and several jobs run at a time. */
-  private static RewriteResult writeAndCommit(
-      RewriteSession session, CatalogTable target, SampledPlan sampled, long since, List<String> messages) throws InterruptedException {
+  private static RewriteResult writeAndCommit(Attempt attempt, long since, List<String> messages) throws InterruptedException {
+    RewriteSession session = attempt.session;
+    SampledPlan sampled = attempt.sampled;
     TablePlan plan = sampled.plan();
-    Table table = target.table();
+    Table table = attempt.target.table();
     SparkWriteConf settings =
         (SparkWriteConf)
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
-    RunMeasurement measurement = new RunMeasurement(target, sampled, settings.extraSnapshotMetadata(), since);
+    RunMeasurement measurement = new RunMeasurement(attempt.target, sampled, settings.extraSnapshotMetadata(), attempt.id, since);
     RewriteCommit commit = new RewriteCommit(session, table, plan.start(), plan.options(), measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     FileGroupPool pool = new FileGroupPool(rewriter, commit, plan.options(), planJobs(session, sampled), sampled.failures());
@@ -163,8 +274,10 @@ public final class Rewrite {
         plan.options().removeDanglingDeletes()
             ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.spec().branch(), measurement.commonSummary()))
             : Optional.empty();
-    RewriteDataFiles.Result result = new GroupExecution(table, plan.options(), commit, removal).run(pool);
-    return measurement.outcome(result, Stream.concat(messages.stream(), commit.translated().message().stream()).toList(), commit.translated().rows());
+    GroupExecution execution = new GroupExecution(table, plan.options(), commit, removal, attempt.isLast());
+    RewriteDataFiles.Result result = execution.run(pool);
+    List<String> told = RewriteResult.concat(messages, commit.translated().message().stream().toList());
+    return measurement.outcome(result, told, commit.translated().rows(), execution.conflict());
   }
 
   /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */

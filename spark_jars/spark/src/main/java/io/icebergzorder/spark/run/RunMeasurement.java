@@ -5,6 +5,7 @@ import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.select.UnchangedSince;
+import io.icebergzorder.spark.commit.RewriteCommit.Conflict;
 import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
@@ -23,7 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
@@ -36,7 +36,6 @@ final class RunMeasurement {
   private static final String SCAN_FRACTIONS = "zorder.scan-fractions";
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
   private static final int DIGITS = 6;
-  private static final int ID_DIGITS = 16;
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final Table table;
@@ -55,9 +54,9 @@ final class RunMeasurement {
   /** The reads of filters on some groups and on the files that are left. */
   private record Reads(List<GroupResult> of, TableReads before, TableReads predicted, TableReads actual) {}
 
-  /** Takes extra summary properties, and the start of the rewrite by {@link System#nanoTime}. */
-  RunMeasurement(CatalogTable target, SampledPlan sampled, Map<String, String> extraProperties, long since) {
-    this.id = extraProperties.getOrDefault(UnchangedSince.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
+  /** Takes the rewrite's id unless the extra summary properties have one, and its start by {@link System#nanoTime}. */
+  RunMeasurement(CatalogTable target, SampledPlan sampled, Map<String, String> extraProperties, String id, long since) {
+    this.id = extraProperties.getOrDefault(UnchangedSince.REWRITE_ID, id);
     this.table = target.table();
     this.plan = sampled.plan();
     this.sampled = sampled;
@@ -132,14 +131,15 @@ final class RunMeasurement {
     return measured;
   }
 
-  synchronized Rewrite.RewriteResult outcome(RewriteDataFiles.Result result, List<String> messages, long translatedDeletes) {
+  synchronized Rewrite.RewriteResult outcome(
+      RewriteDataFiles.Result result, List<String> messages, long translatedDeletes, Optional<Conflict> conflict) {
     List<GroupResult> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
     Reads reads = reads(committed);
     return new Rewrite.RewriteResult(
-        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, messages, translatedDeletes);
+        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, messages, translatedDeletes, conflict);
   }
 
   private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {

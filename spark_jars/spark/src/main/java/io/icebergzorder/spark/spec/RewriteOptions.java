@@ -154,9 +154,10 @@ public record RewriteOptions(
     return !isRewriteAll() && !isLikeBuiltin;
   }
 
-  /** Whether the commit deletes from the new files what others have deleted meanwhile; otherwise that is a conflict. */
-  public boolean translatesDeletes() {
-    return !"fail".equalsIgnoreCase(all.get(ON_CONFLICT));
+  /** Whether rows that others delete meanwhile are deleted from the new files, or these are written again; otherwise the rewrite fails. */
+  // Without the starting sequence number, equality deletes would have to be translated, too.
+  public boolean survivesConflicts() {
+    return useStartingSequenceNumber && !"fail".equalsIgnoreCase(all.get(ON_CONFLICT));
   }
 
   public double maxScanRatio() {
