@@ -21,12 +21,13 @@ from typing import Any
 from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
 
-from iceberg_zorder import pyiceberg as without_jvm
+from iceberg_zorder import pyiceberg as pyiceberg_engine
 from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.spark import configure_spark, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.stack.servers import postgresql
 
+# The PyIceberg engine does not rewrite tables of version 3.
 RACES = [("spark", 2), ("iceberg", 2), ("pyiceberg", 2), ("spark", 3), ("iceberg", 3)]
 COLUMNS = "zorder(a, b)"
 OPTIONS = {"rewrite-all": "true", "target-file-size-bytes": str(64 << 20)}
@@ -52,13 +53,22 @@ class Race:
         return {"type": "sql", "uri": uri, "warehouse": f"file://{self.directory}/warehouse"}
 
     @property
+    def row_hash(self) -> str:
+        """Of all that must stay of a row, in SQL."""
+        return f"xxhash64(*{LINEAGE if self.version == 3 else ''})"
+
+    @property
     def table(self) -> str:
         return f"db.{self.engine}_{self.version}"
 
     def session(self, threads: int, memory: str) -> SparkSession:
         catalog = spark_catalog("lake", self.properties)
         builder = SparkSession.builder.master(f"local[{threads}]").config("spark.driver.memory", memory)
-        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+        builder = (
+            builder.config("spark.driver.host", "127.0.0.1")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+        )
         builder = builder.config("spark.local.dir", str(self.directory / "spark")).config("spark.log.level", "ERROR")
         for key, value in {**catalog.settings, "spark.sql.catalog.lake.cache-enabled": "false"}.items():
             builder = builder.config(key, value)
@@ -92,8 +102,7 @@ def make(race: Race, rows: int) -> None:
 def delete_for_ever(race: Race, rows: int, every: float, count: int) -> None:
     """Delete rows until somebody asks for an end; prints what was deleted by each commit."""
     spark = race.session(1, "2g")
-    moments = random.Random(race.version)
-    live = moments.sample(range(rows), min(rows, 200_000))
+    live = random.Random(race.version).sample(range(rows), min(rows, 200_000))
     while not (race.directory / STOP).exists():
         begun, attempts = time.monotonic(), 0
         ids = [live.pop() for _ in range(count)]
@@ -116,7 +125,7 @@ def rewrite_many(race: Race, times: int) -> None:
     """Rewrite the table so many times, and print what came of each."""
     spark = None if race.engine == "pyiceberg" else race.session(2, "4g")
     for _ in range(times):
-        begun, found = time.monotonic(), {}
+        begun = time.monotonic()
         try:
             found = _rewritten(race, spark)
         except Exception as error:
@@ -141,21 +150,20 @@ def _rewritten(race: Race, spark: SparkSession | None) -> dict[str, Any]:
         result = rewrite_data_files(spark, f"lake.{race.table}", COLUMNS, options=OPTIONS)
     else:
         table = load_catalog("lake", **race.properties).load_table(race.table)
-        result = without_jvm.rewrite_data_files(table, COLUMNS, options=OPTIONS)
+        result = pyiceberg_engine.rewrite_data_files(table, COLUMNS, options=OPTIONS)
     if result.failed_data_files_count:
         return {"conflict": result.message}
     return {"translated": result.translated_deletes, "message": result.message}
 
 
 def fingerprints(spark: SparkSession, race: Race) -> Iterator[tuple[str, Sequence[Any]]]:
-    """For each snapshot, oldest first: its operation, and the count and sums of its rows; of rewrites, of all columns."""
+    """For each snapshot, oldest first: its operation, the count of its rows and sums of hashes; of the first and of rewrites, of whole rows."""
     name = f"lake.{race.table}"
-    every = f"xxhash64(*{LINEAGE if race.version == 3 else ''})"
     for number, (snapshot, operation) in enumerate(
         spark.sql(f"SELECT snapshot_id, operation FROM {name}.snapshots ORDER BY committed_at").collect()
     ):
         sums = [f"sum(cast({each} AS decimal(38)))" for each in ("id", "xxhash64(id)")]
-        sums += [f"sum(cast({every} AS decimal(38)))"] if operation == "replace" or number == 0 else []
+        sums += [f"sum(cast({race.row_hash} AS decimal(38)))"] if operation == "replace" or number == 0 else []
         yield (
             operation,
             spark.sql(f"SELECT count(*), {', '.join(sums)} FROM {name} VERSION AS OF {snapshot}").collect()[0],
@@ -163,18 +171,17 @@ def fingerprints(spark: SparkSession, race: Race) -> Iterator[tuple[str, Sequenc
 
 
 def check(race: Race, deletes: Sequence[Mapping[str, Any]]) -> int:
-    """Compare the rows of every snapshot with the writer's deletes before it; returns how many there are."""
+    """Compare the rows of every snapshot with the writer's deletes before it; returns the number of snapshots."""
     spark = race.session(2, "4g")
     first, *later = fingerprints(spark, race)
     name = f"lake.{race.table}"
     start = spark.sql(f"SELECT snapshot_id FROM {name}.snapshots ORDER BY committed_at").first()[0]  # type: ignore[index]
-    every = f"xxhash64(*{LINEAGE if race.version == 3 else ''})"
     ids = [id_ for each in deletes for id_ in each["ids"]]
     spark.createDataFrame([(id_,) for id_ in ids], "k bigint").createOrReplaceTempView("deleted")
     hashes = {
         row[0]: row
         for row in spark.sql(
-            f"SELECT id, xxhash64(id), {every} FROM {name} VERSION AS OF {start} LEFT SEMI JOIN deleted ON id = k"
+            f"SELECT id, xxhash64(id), {race.row_hash} FROM {name} VERSION AS OF {start} LEFT SEMI JOIN deleted ON id = k"
         ).collect()
     }
     assert len(hashes) == len(ids), "a row was to be deleted twice"
@@ -216,11 +223,11 @@ def run(race: Race, rows: int, times: int, every: float, count: int) -> None:
     done = [each for each in rewrites if "conflict" not in each]
     snapshots = check(race, deletes)
     print(
-        f"{race.engine}, version {race.version}: {len(done)} of {len(rewrites)} rewrites committed, of "
+        f"{race.engine}, version {race.version}: {len(done)} of {len(rewrites)} rewrites committed; each took "
         f"{min(each['seconds'] for each in rewrites):.0f} to {max(each['seconds'] for each in rewrites):.0f} s; "
         f"{sum(each['translated'] for each in done)} rows translated; {len(deletes)} deletes of {count} rows, each in "
         f"{median(each['seconds'] for each in deletes):.1f} s (at most {max(each['seconds'] for each in deletes):.1f}), "
-        f"{sum(each['attempts'] for each in deletes) - len(deletes)} of them tried again; rows right in {snapshots} snapshots",
+        f"{sum(each['attempts'] for each in deletes) - len(deletes)} retries; rows right in {snapshots} snapshots",
         flush=True,
     )
     for message in sorted({each["conflict"][:300] for each in rewrites if "conflict" in each}):

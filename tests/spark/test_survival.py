@@ -438,8 +438,30 @@ class TestPlannedAgain:
         first, *later = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id = {2 + 1000 * k}") for k in range(3)]
         failure = str(present(race.run(first, lambda: None, *later)))
         assert "conflicted with another operation" in failure
-        assert "The other 3 file groups were committed." in failure
+        assert "3 other file groups were committed" in failure
         assert race.table.operations() == ["append", "overwrite", "replace", "overwrite", "overwrite"]
+
+    def test_a_group_that_always_conflicts_with_partial_progress(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, partitioned_by="p", properties=self.COPY_ON_WRITE)
+        deletes = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id = {2 + 1000 * k}") for k in range(4)]
+        # The first is before a commit of two groups, the second before the other, which may have to be sent again.
+        first, second, third, fourth = deletes
+        result = race.run(first, lambda: None, second, lambda: None, third, fourth, options=self.PARTIAL)
+        assert not isinstance(result, Exception), result
+        assert (result.rewritten_data_files_count, result.failed_data_files_count) == (12, 1), result.message
+        assert "In the end these still conflicted" in result.message
+
+    def test_a_plan_that_cannot_be_made_again(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 3, partitioned_by="p", properties=self.COPY_ON_WRITE)
+
+        def write() -> None:
+            race.sql("DELETE FROM {t} WHERE id = 2")
+            spark.sql(f"ALTER TABLE {race.table.full_name} ADD COLUMN c int")
+
+        failure = str(present(race.run(write)))
+        assert "conflicted with another operation" in failure
+        assert "not planned again, because the table's schema, its partition spec or the branch has changed" in failure
+        assert "3 other file groups were committed" in failure
 
 
 class TestOutcomes:

@@ -39,8 +39,8 @@ import org.slf4j.LoggerFactory;
  * Replaces rewritten data files by new ones, through Iceberg's commit manager. If that finds that others have deleted rows meanwhile, these
  * are deleted from the new files in the same snapshot.
  *
- * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing
- * is deleted, because the new files may be the table's.
+ * <p>A commit has one of four outcomes: done; done without the file groups that conflict with another operation, whose new files are
+ * deleted; failed, and then all new files are deleted; or unknown, and then none is deleted, because they may be the table's.
  */
 public final class RewriteCommit {
   private static final Logger LOG = LoggerFactory.getLogger(RewriteCommit.class);
@@ -56,7 +56,7 @@ public final class RewriteCommit {
   private final boolean useStartingSequenceNumber;
   private final Function<Collection<RewriteFileGroup>, Map<String, String>> summary;
   private final Optional<DeleteTranslation> translation;
-  private boolean areAllDone = true;
+  private boolean hasFailed;
   private CommitAttempt attempt;
   private TranslatedDeletes translated = TranslatedDeletes.NONE;
 
@@ -80,27 +80,22 @@ public final class RewriteCommit {
     }
   }
 
-  /** File groups whose new files were deleted, because another operation has changed their files. */
-  public record Conflict(Set<RewriteFileGroup> groups, boolean areOthersCommitted, RuntimeException why) {
+  /**
+   * File groups whose new files were deleted, because another operation has changed their files.
+   *
+   * @param groups the groups
+   * @param commits the commits that they were a part of
+   * @param why the first conflict
+   */
+  public record Conflict(Set<RewriteFileGroup> groups, int commits, RuntimeException why) {
     public Conflict and(Conflict other) {
-      return new Conflict(
-          Stream.concat(groups.stream(), other.groups.stream()).collect(Collectors.toSet()),
-          areOthersCommitted || other.areOthersCommitted,
-          why);
+      Set<RewriteFileGroup> both = Stream.concat(groups.stream(), other.groups.stream()).collect(Collectors.toSet());
+      return new Conflict(both, commits + other.commits, why);
     }
 
-    /** What to throw if this is the end. */
-    public RuntimeException failure(String table) {
-      String outcome =
-          areOthersCommitted
-              ? "The new files of %d file groups were deleted, and the others are committed. Run the rewrite again.".formatted(groups.size())
-              : ("The new files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work"
-                      + " to conflicts, narrow it with where, or set %s to true, which commits file groups independently.")
-                  .formatted(RewriteDataFiles.PARTIAL_PROGRESS_ENABLED);
-      return new RuntimeException(
-          "Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. %s"
-              .formatted(table, why.getMessage(), outcome),
-          why);
+    /** The failure if the groups are not tried again, and how many others were committed. */
+    public RuntimeException failure(String table, int others) {
+      return RewriteCommit.failure(table, why, others);
     }
   }
 
@@ -121,7 +116,7 @@ public final class RewriteCommit {
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.summary = summary;
-    this.translation = options.survivesConflicts() ? Optional.of(new DeleteTranslation(session, table, this.start, start)) : Optional.empty();
+    this.translation = options.resolvesConflicts() ? Optional.of(new DeleteTranslation(session, table, this.start, start)) : Optional.empty();
   }
 
   /** What was translated so far. */
@@ -130,32 +125,34 @@ public final class RewriteCommit {
   }
 
   /**
-   * Commits file groups. If another operation has changed files of some, their new files are deleted, and the others are committed.
+   * Commits file groups, with rows that others have deleted meanwhile deleted from the new files. If that cannot be done, the new files of
+   * the groups concerned are deleted, and the others are committed.
    *
-   * @return the groups that are not committed, if there are any
-   * @throws RuntimeException if nothing was committed for another reason, or if the outcome is unknown
+   * @return the groups that are not committed; empty if all are
+   * @throws RuntimeException if none is committed, for another reason, because {@code on-conflict} is {@code fail}, or because no group is
+   *     known to be concerned; or if the outcome is unknown
    */
   public Optional<Conflict> commit(Collection<RewriteFileGroup> groups) {
     attempt = new CommitAttempt(table, start, check(groups, start, groups.stream().flatMap(RewriteCommit::deletes)));
     try {
       Map<String, String> properties = new HashMap<>(summary.apply(groups));
-      if (!areAllDone) {
+      if (hasFailed) {
         properties.remove(UnchangedSince.SETTLED_FROM);
       }
-      boolean wereAllDone = areAllDone;
-      areAllDone = false;
+      boolean hadFailed = hasFailed;
+      hasFailed = true;
       try {
         manager(attempt.table(), properties).commitFileGroups(new HashSet<>(groups));
       } catch (ValidationException e) {
         translateAndCommit(groups, properties, e);
       }
-      areAllDone = wereAllDone;
+      hasFailed = hadFailed;
       return Optional.empty();
     } catch (ValidationException e) {
       return Optional.of(afterConflict(groups, e));
     } catch (CommitFailedException e) {
       abort(groups);
-      throw new Conflict(Set.copyOf(groups), false, e).failure(table.name());
+      throw failure(table.name(), e, 0);
     } catch (Throwable e) {
       // Iceberg marks the failures after which it is certain that nothing was committed.
       if (e instanceof CleanableFailure && e instanceof RuntimeException failure) {
@@ -183,15 +180,29 @@ public final class RewriteCommit {
     Set<RewriteFileGroup> conflicting = translation.map(each -> changed(each, groups)).orElse(Set.of());
     if (conflicting.isEmpty()) {
       abort(groups);
-      throw new Conflict(Set.copyOf(groups), false, why).failure(table.name());
+      throw failure(table.name(), why, 0);
     }
     LOG.warn("{} of {} file groups of {} conflict with another operation: {}", conflicting.size(), groups.size(), table.name(), why.getMessage());
     abort(conflicting);
     Set<RewriteFileGroup> others = new HashSet<>(groups);
     others.removeAll(conflicting);
     Optional<Conflict> more = others.isEmpty() ? Optional.empty() : commit(others);
-    Conflict conflict = new Conflict(conflicting, !others.isEmpty() && more.isEmpty(), why);
-    return more.map(conflict::and).orElse(conflict);
+    Set<RewriteFileGroup> all = new HashSet<>(conflicting);
+    more.map(Conflict::groups).ifPresent(all::addAll);
+    return new Conflict(all, 1, why);
+  }
+
+  private static RuntimeException failure(String table, RuntimeException why, int others) {
+    String outcome =
+        others > 0
+            ? String.format(Locale.ROOT, "The new files were deleted; %,d other file groups were committed. Run the rewrite again.", others)
+            : ("The new files were deleted, and the table is as that operation left it. Run the rewrite again. To lose less work"
+                    + " to conflicts, narrow it with where, or set %s to true, which commits file groups independently.")
+                .formatted(RewriteDataFiles.PARTIAL_PROGRESS_ENABLED);
+    return new RuntimeException(
+        "Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. %s"
+            .formatted(table, why.getMessage(), outcome),
+        why);
   }
 
   private Set<RewriteFileGroup> changed(DeleteTranslation of, Collection<RewriteFileGroup> groups) {
@@ -244,6 +255,10 @@ public final class RewriteCommit {
       // Spark throws InterruptedException without declaring it.
       if (e instanceof InterruptedException) {
         Thread.currentThread().interrupt();
+      }
+      if (e instanceof InterruptedException || Failures.isCancellation(e)) {
+        // Not a conflict, after which file groups would be written again.
+        throw new IllegalStateException("the translation of deletes was cancelled", e);
       }
       String why = e instanceof Refusal ? e.getMessage() : Failures.rootMessage(e);
       ValidationException untranslated =

@@ -72,10 +72,11 @@ public record FileGroup(
     return numbered;
   }
 
-  /** The group with other files, not numbered yet. */
-  FileGroup with(List<FileScanTask> others) {
+  /** The group with what remains of its files, which are expected to become fewer new ones; not numbered yet. */
+  FileGroup withRemaining(List<FileScanTask> remaining) {
+    int expected = (int) Math.max(1, Math.round((double) expectedFiles * bytes(remaining) / bytes()));
     return new FileGroup(
-        0, 0, partition, others, specId, maxOutputFileSize, expectedFiles, reasons, savedBytesPerByte, usesSmallerTarget, extents, mustRewrite);
+        0, 0, partition, remaining, specId, maxOutputFileSize, expected, reasons, savedBytesPerByte, usesSmallerTarget, extents, mustRewrite);
   }
 
   /** The partition that a data file is planned in; files of other specs than the table's are in one of NULLs together. */

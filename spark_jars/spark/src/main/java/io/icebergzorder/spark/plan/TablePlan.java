@@ -72,30 +72,35 @@ public record TablePlan(
   }
 
   /**
-   * Plans file groups of this plan anew, with what is left of their files; no other file joins them.
+   * The plan of what the table's newest snapshot has of some file groups of this plan, and of no other files; without groups if it has none.
    *
-   * @throws IllegalStateException if the plan is stale, but for its files
+   * @throws IllegalStateException if the schema, the partition spec, the branch or the table is another
    */
-  public TablePlan again(Table table, Collection<FileGroup> some) {
+  public TablePlan withRemainingFiles(Table table, Collection<FileGroup> some) {
     start.check(table);
     StartingPoint now = StartingPoint.of(table, spec.branch());
     Map<String, FileScanTask> listed = new HashMap<>();
     now.list(table, spec.scope()).forEach(task -> listed.put(task.file().location(), task));
-    List<FileGroup> left = new ArrayList<>();
+    List<FileGroup> remaining = new ArrayList<>();
     for (FileGroup group : some) {
       List<FileScanTask> files = group.locations().stream().map(listed::get).filter(Objects::nonNull).toList();
       if (!files.isEmpty()) {
-        left.add(group.with(files));
+        remaining.add(group.withRemaining(files));
       }
     }
-    int others = listed.size() - left.stream().mapToInt(group -> group.files().size()).sum();
-    List<LeftGroup> rest = others == 0 ? List.of() : List.of(LeftGroup.notInPlan(others));
-    String whyNothing =
-        left.isEmpty()
-            ? "Nothing left to rewrite in %s: other operations changed the data files of %d file groups meanwhile.".formatted(table.name(), some.size())
-            : null;
-    RewriteHistory history = RewriteHistory.of(table, now.snapshotId());
-    return new TablePlan(spec, now, history, targetSize, order, FileGroup.numbered(table, left), rest, whyNothing, Optional.empty());
+    int others = listed.size() - remaining.stream().mapToInt(group -> group.files().size()).sum();
+    String why =
+        "Nothing left to rewrite in %s: other operations changed the data files of %d file groups meanwhile.".formatted(table.name(), some.size());
+    return new TablePlan(
+        spec,
+        now,
+        RewriteHistory.of(table, now.snapshotId()),
+        targetSize,
+        order,
+        FileGroup.numbered(table, remaining),
+        others == 0 ? List.of() : List.of(LeftGroup.notInPlan(others)),
+        remaining.isEmpty() ? why : null,
+        Optional.empty());
   }
 
   public RewriteOptions options() {

@@ -24,19 +24,17 @@ final class GroupExecution {
   private final RewriteOptions options;
   private final RewriteCommit commit;
   private final Optional<RemoveDanglingDeleteFiles> removal;
-  private final boolean isLast;
   private Optional<Conflict> conflict = Optional.empty();
 
-  /** Takes what runs after the rewrite, if anything: the removal of dangling deletes; and whether conflicts are failures. */
-  GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal, boolean isLast) {
+  /** Takes what runs after the rewrite, if anything: the removal of dangling deletes. */
+  GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal) {
     this.table = table;
     this.options = options;
     this.commit = commit;
     this.removal = removal;
-    this.isLast = isLast;
   }
 
-  /** The file groups that were not committed because of conflicts, unless these are failures. */
+  /** The file groups that were not committed because of conflicts; no failures yet, because they can be planned again. */
   Optional<Conflict> conflict() {
     return conflict;
   }
@@ -45,7 +43,7 @@ final class GroupExecution {
   RewriteDataFiles.Result run(FileGroupPool groups) throws InterruptedException {
     RewriteDataFiles.Result result =
         options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);
-    return removal.isPresent() ? withoutDanglingDeletes(result, removal.get()) : result;
+    return removal.isPresent() && conflict.isEmpty() ? withoutDanglingDeletes(result, removal.get()) : result;
   }
 
   /** All file groups in one commit: one that fails stops the others. */
@@ -58,9 +56,6 @@ final class GroupExecution {
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
     conflict = commit.commit(done);
-    if (isLast && conflict.isPresent()) {
-      throw conflict.get().failure(table.name());
-    }
     Set<RewriteFileGroup> conflicting = conflict.map(Conflict::groups).orElse(Set.of());
     Stream<RewriteFileGroup> committed = done.stream().filter(group -> !conflicting.contains(group));
     return ImmutableRewriteDataFiles.Result.builder().rewriteResults(committed.map(RewriteFileGroup::asResult).toList()).build();
@@ -68,7 +63,7 @@ final class GroupExecution {
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
   private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
-    PartialCommits commits = new PartialCommits(commit, table.name(), progress.groupsPerCommit(groups.size()), isLast);
+    PartialCommits commits = new PartialCommits(commit, table.name(), progress.groupsPerCommit(groups.size()));
     try {
       groups.run(commits);
       commits.finish();
@@ -85,7 +80,7 @@ final class GroupExecution {
         .build();
   }
 
-  private static RewriteDataFiles.FileGroupFailureResult failure(RewriteDataFiles.FileGroupInfo info, int files) {
+  static RewriteDataFiles.FileGroupFailureResult failure(RewriteDataFiles.FileGroupInfo info, int files) {
     return ImmutableRewriteDataFiles.FileGroupFailureResult.builder().info(info).dataFilesCount(files).build();
   }
 
@@ -102,7 +97,7 @@ final class GroupExecution {
           unknown.get(0));
     }
     int failed = commits.failures.size();
-    if (commits.committed.isEmpty() && failed + commits.notRewritten.size() > 0) {
+    if (commits.committed.isEmpty() && commits.conflicts.isEmpty() && failed + commits.notRewritten.size() > 0) {
       Throwable first = failed > 0 ? commits.failures.get(0) : commits.notRewritten.values().iterator().next();
       String why = failed > 0 ? first.getMessage() : Failures.rootMessage(first);
       throw new RuntimeException(

@@ -24,13 +24,12 @@ final class PartialCommits implements FileGroupPool.Outcomes {
   private final RewriteCommit commit;
   private final String table;
   private final int groupsPerCommit;
-  private final boolean isLast;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
   private final ExecutorService committer = Executors.newSingleThreadExecutor();
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
   // What became of file groups, to be looked at after finish or abort: those that could not be sampled or rewritten, and why; those
-  // committed for certain, in how many commits; those that conflict with other operations, unless that is a failure; those whose commits
+  // committed for certain, in how many commits; those that conflict with other operations; those whose commits
   // failed for certain, with one failure a commit; and one failure for each commit in doubt.
   final Map<FileGroup, Throwable> notRewritten = Collections.synchronizedMap(new LinkedHashMap<>());
   final List<RewriteFileGroup> committed = new ArrayList<>();
@@ -40,12 +39,10 @@ final class PartialCommits implements FileGroupPool.Outcomes {
   final List<RuntimeException> unknown = new ArrayList<>();
   int succeeded;
 
-  /** Takes whether conflicts are failures. */
-  PartialCommits(RewriteCommit commit, String table, int groupsPerCommit, boolean isLast) {
+  PartialCommits(RewriteCommit commit, String table, int groupsPerCommit) {
     this.commit = commit;
     this.table = table;
     this.groupsPerCommit = groupsPerCommit;
-    this.isLast = isLast;
   }
 
   /** Takes a file group over, and has a batch committed if that is full. */
@@ -94,15 +91,10 @@ final class PartialCommits implements FileGroupPool.Outcomes {
   private void commit(List<RewriteFileGroup> batch) {
     try {
       Optional<RewriteCommit.Conflict> conflict = commit.commit(batch);
-      Set<RewriteFileGroup> without = conflict.map(RewriteCommit.Conflict::groups).orElse(Set.of());
-      committed.addAll(batch.stream().filter(group -> !without.contains(group)).toList());
-      succeeded += without.size() < batch.size() ? 1 : 0;
-      if (isLast) {
-        notCommitted.addAll(without);
-        conflict.map(each -> each.failure(table)).ifPresent(failures::add);
-      } else {
-        conflict.ifPresent(conflicts::add);
-      }
+      Set<RewriteFileGroup> conflicting = conflict.map(RewriteCommit.Conflict::groups).orElse(Set.of());
+      committed.addAll(batch.stream().filter(group -> !conflicting.contains(group)).toList());
+      succeeded += conflicting.size() < batch.size() ? 1 : 0;
+      conflict.ifPresent(conflicts::add);
     } catch (UnknownCommitException e) {
       LOG.error("Cannot tell whether {} rewritten file groups were committed; going on with the others", batch.size(), e);
       unknown.add(e);

@@ -16,6 +16,7 @@ import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSpec;
+import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -49,12 +50,15 @@ public final class Rewrite {
   private static final Logger LOG = LoggerFactory.getLogger(Rewrite.class);
   private static final int ID_DIGITS = 16;
 
-  /** File groups that conflict with other operations are planned and written again until then, as by the PyIceberg engine. */
+  /** Attempts before conflicts are failures, as many as the PyIceberg engine makes. */
   private static final int MOST_ATTEMPTS = 3;
 
   private Rewrite() {}
 
-  /** What a rewrite did, with the committed file groups. The result is empty if sampling showed that no file group would gain. */
+  /**
+   * What a rewrite did, with the committed file groups, and those that conflicted with another operation. The result is empty if sampling
+   * showed at once that no file group would gain.
+   */
   public record RewriteResult(
       SampledPlan sampled,
       Optional<RewriteDataFiles.Result> result,
@@ -72,26 +76,47 @@ public final class Rewrite {
 
     /** The result if there is nothing left to do with the file groups that conflicted. */
     private RewriteResult withoutMore(String why) {
-      List<String> told = concat(messages, List.of(why));
-      return new RewriteResult(sampled, result, before, predicted, actual, groups, told, translatedDeletes, Optional.empty());
+      List<String> all = concat(messages, List.of(plannedAgain(), why));
+      return new RewriteResult(sampled, result, before, predicted, actual, groups, all, translatedDeletes, Optional.empty());
     }
 
-    private String again() {
+    /** The result at the end of all attempts; fails unless partial progress tolerates it. */
+    private RewriteResult withFailures(String table) {
+      Conflict ended = conflict.orElseThrow();
+      Optional<RewriteOptions.PartialProgress> progress = sampled.plan().options().partialProgress();
+      if (groups.isEmpty() || progress.isEmpty() || ended.commits() > progress.get().maxFailedCommits()) {
+        throw ended.failure(table, groups.size());
+      }
+      RewriteDataFiles.Result done = result.orElseThrow();
+      RewriteDataFiles.Result all =
+          ImmutableRewriteDataFiles.Result.builder()
+              .rewriteResults(done.rewriteResults())
+              .removedDeleteFilesCount(done.removedDeleteFilesCount())
+              .addAllRewriteFailures(done.rewriteFailures())
+              .addAllRewriteFailures(ended.groups().stream().map(group -> GroupExecution.failure(group.info(), group.inputFileNum())).toList())
+              .build();
+      List<String> told = concat(messages, List.of("In the end these still conflicted: " + ended.why().getMessage() + "."));
+      return new RewriteResult(sampled, Optional.of(all), before, predicted, actual, groups, told, translatedDeletes, Optional.empty());
+    }
+
+    private String plannedAgain() {
       return String.format(
           Locale.ROOT,
           "%,d of %,d file groups were planned again, because another operation changed their files meanwhile: %s.",
           conflict.orElseThrow().groups().size(), sampled.groups().size(), conflict.orElseThrow().why().getMessage());
     }
 
-    /** With what a rewrite of the file groups that conflicted did afterwards. */
+    /** This, and then the rewrite of the file groups that conflicted: reads are those before the first, and after the last that committed. */
     private RewriteResult and(RewriteResult later) {
+      RewriteDataFiles.Result first = result.orElseThrow();
+      RewriteDataFiles.Result second = later.result.orElseThrow();
       RewriteDataFiles.Result both =
           ImmutableRewriteDataFiles.Result.builder()
-              .addAllRewriteResults(result.orElseThrow().rewriteResults())
-              .addAllRewriteResults(later.result.orElseThrow().rewriteResults())
-              .addAllRewriteFailures(result.orElseThrow().rewriteFailures())
-              .addAllRewriteFailures(later.result.orElseThrow().rewriteFailures())
-              .removedDeleteFilesCount(result.orElseThrow().removedDeleteFilesCount() + later.result.orElseThrow().removedDeleteFilesCount())
+              .addAllRewriteResults(first.rewriteResults())
+              .addAllRewriteResults(second.rewriteResults())
+              .addAllRewriteFailures(first.rewriteFailures())
+              .addAllRewriteFailures(second.rewriteFailures())
+              .removedDeleteFilesCount(first.removedDeleteFilesCount() + second.removedDeleteFilesCount())
               .build();
       return new RewriteResult(
           sampled,
@@ -100,7 +125,7 @@ public final class Rewrite {
           later.groups.isEmpty() ? predicted : later.predicted,
           later.groups.isEmpty() ? actual : later.actual,
           concat(groups, later.groups),
-          concat(messages, concat(List.of(again()), later.messages)).stream().distinct().toList(),
+          concat(messages, concat(List.of(plannedAgain()), later.messages)).stream().distinct().toList(),
           translatedDeletes + later.translatedDeletes,
           later.conflict);
     }
@@ -183,33 +208,35 @@ public final class Rewrite {
 
   /** A plan to write and commit; the attempts of a rewrite have one id. */
   private record Attempt(RewriteSession session, CatalogTable target, SampledPlan sampled, String id, int number) {
-    /** Whether conflicts are failures. */
-    boolean isLast() {
-      return number == MOST_ATTEMPTS || !sampled.plan().options().survivesConflicts();
-    }
-
-    /** Plans the file groups that conflicted; fails with the conflict if the plan is stale for another reason. */
-    TablePlan again(Conflict conflict) {
+    /** Plans what remains of file groups that conflicted; fails with the conflict if that cannot be done. */
+    TablePlan planAgain(Conflict conflict, int committed) {
       Set<Integer> conflicting = conflict.groups().stream().map(group -> group.info().globalIndex()).collect(Collectors.toSet());
       List<FileGroup> groups = sampled.plan().groups().stream().filter(group -> conflicting.contains(group.index())).toList();
       try {
-        return sampled.plan().again(target.table(), groups);
-      } catch (IllegalStateException e) {
-        RuntimeException failure = conflict.failure(target.name());
-        failure.addSuppressed(e);
-        throw failure;
+        return sampled.plan().withRemainingFiles(target.table(), groups);
+      } catch (RuntimeException e) {
+        boolean isStale = e instanceof IllegalStateException;
+        String why = isStale ? "the table's schema, its partition spec or the branch has changed, too" : Failures.rootMessage(e);
+        String both = conflict.why().getMessage() + "; the file groups were not planned again, because " + why;
+        throw new Conflict(conflict.groups(), conflict.commits(), new RuntimeException(both, e)).failure(target.name(), committed);
       }
     }
   }
 
-  /** Rewrites; plans the file groups again that conflict with other operations, and rewrites those. */
+  /** Rewrites; file groups that conflict with other operations are planned and rewritten again. */
   private static RewriteResult rewriteAll(Attempt first, long since) throws InterruptedException {
+    String table = first.target.name();
     Attempt attempt = first;
     RewriteResult result = rewrite(first, since);
     while (result.conflict.isPresent()) {
-      long again = System.nanoTime();
+      if (attempt.number == MOST_ATTEMPTS) {
+        return result.withFailures(table);
+      }
+      long begun = System.nanoTime();
+      String committed =
+          result.groups.isEmpty() ? "" : String.format(Locale.ROOT, " %,d other file groups were committed before.", result.groups.size());
+      TablePlan plan = attempt.planAgain(result.conflict.get(), result.groups.size());
       try {
-        TablePlan plan = attempt.again(result.conflict.get());
         if (plan.groups().isEmpty()) {
           return result.withoutMore(plan.whyNothing());
         }
@@ -218,19 +245,18 @@ public final class Rewrite {
           return result.withoutMore(sampled.whyNothing());
         }
         attempt = new Attempt(first.session, first.target, sampled, first.id, attempt.number + 1);
-        result = result.and(rewrite(attempt, again));
+        result = result.and(rewrite(attempt, begun));
       } catch (UnknownCommitException e) {
-        throw e;
+        throw new UnknownCommitException(e.getMessage() + committed, e);
+      } catch (InterruptedException e) {
+        InterruptedException interrupted =
+            new InterruptedException("Cannot complete the rewrite of %s, because it was interrupted.%s".formatted(table, committed));
+        interrupted.initCause(e);
+        throw interrupted;
       } catch (RuntimeException e) {
-        if (result.groups.isEmpty()) {
-          throw e;
-        }
         throw new RuntimeException(
-            String.format(
-                Locale.ROOT,
-                "Cannot complete the rewrite of %s, because file groups that conflicted with another operation could not be rewritten"
-                    + " again: %s The other %,d file groups were committed.",
-                first.target.name(), e.getMessage(), result.groups.size()),
+            "Cannot complete the rewrite of %s, because file groups that conflicted with another operation could not be rewritten again: %s.%s"
+                .formatted(table, Failures.rootMessage(e), committed),
             e);
       }
     }
@@ -274,7 +300,7 @@ public final class Rewrite {
         plan.options().removeDanglingDeletes()
             ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.spec().branch(), measurement.commonSummary()))
             : Optional.empty();
-    GroupExecution execution = new GroupExecution(table, plan.options(), commit, removal, attempt.isLast());
+    GroupExecution execution = new GroupExecution(table, plan.options(), commit, removal);
     RewriteDataFiles.Result result = execution.run(pool);
     List<String> told = RewriteResult.concat(messages, commit.translated().message().stream().toList());
     return measurement.outcome(result, told, commit.translated().rows(), execution.conflict());

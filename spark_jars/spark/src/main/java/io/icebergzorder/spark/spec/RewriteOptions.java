@@ -156,7 +156,7 @@ public record RewriteOptions(
 
   /** Whether rows that others delete meanwhile are deleted from the new files, or these are written again; otherwise the rewrite fails. */
   // Without the starting sequence number, equality deletes would have to be translated, too.
-  public boolean survivesConflicts() {
+  public boolean resolvesConflicts() {
     return useStartingSequenceNumber && !"fail".equalsIgnoreCase(all.get(ON_CONFLICT));
   }
 
