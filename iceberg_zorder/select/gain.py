@@ -461,7 +461,7 @@ def _best(
     limit: float,
     budget: int,
 ) -> tuple[npt.NDArray[np.int64], list[float]] | None:
-    """Return the prefix of an order, longer than its ``required`` files, with the highest score, and its costs."""
+    """Return the prefix of an order that gains, longer than its ``required`` files, with the highest score, and its costs."""
     ends = np.cumsum(sizes)
     found, best, count = None, -1.0, max(1, required)
     while count < len(order):
@@ -470,15 +470,18 @@ def _best(
         size = int(ends[count - 1])
         if size > budget:
             break
-        costs = costs_attainable
+        new, costs = costs_attainable, costs_attainable
+        places = np.sort(order[:count])
         if count < len(order):
             # Fitting a layout is slow: skip a prefix that cannot beat the best score.
             if _score(limit - float(best_costs[count - 1]), size) <= max(best, 0.0):
                 continue
-            places = np.sort(order[:count])
-            costs = partition.costs_after(places, partition.predict_rewrite(places, for_gain=True)[0])
+            new = partition.predict_rewrite(places, for_gain=True)[0]
+            costs = partition.costs_after(places, new)
         score = _score(limit - partition.mean(costs), size)
-        if partition.is_within(costs, costs_attainable) and score > best:
+        # Where one column is above its limit, the mean may be below its own, and the set with the highest score cost more.
+        gains = partition.gains_enough(places, new)
+        if gains and partition.is_within(costs, costs_attainable) and score > best:
             found, best = (order[:count], costs), score
     return found
 

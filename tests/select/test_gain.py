@@ -65,3 +65,26 @@ def test_a_column_has_a_limit_of_its_own(days: int, chosen: int) -> None:
     found = choice(clustered + new, 32 * MIB, 32 * MIB)
     assert found.today < 1.2 * found.attainable
     assert (found.is_within, len(found.files)) == (not chosen, chosen)
+
+
+@pytest.mark.parametrize("batches", [2, 4, 8, 10])
+@pytest.mark.parametrize("must_rewrite", [False, True])
+def test_no_set_is_chosen_that_costs_more(batches: int, must_rewrite: bool) -> None:
+    """Appends with a batch of their own: only users are above their limit, while all together cost less than attainable."""
+    clustered = [(15_625 * i, 0, 15_625 * i + 15_624, 0) for i in range(64)]
+    boxes = clustered + [(0, batch, 10**6, batch) for batch in range(1, batches + 1) for _ in range(4)]
+    users, times, last_users, last_times = (
+        encode(pa.array(each, pa.int64()), "long") for each in zip(*boxes, strict=True)
+    )
+    sizes = np.array([65_536] * 64 + [20_000] * (len(boxes) - 64))
+    columns = tuple(
+        ColumnBounds(ClusteringColumn((name,), "long"), lower, upper, np.ones(len(boxes)))
+        for name, lower, upper in (("user", users, last_users), ("batch", times, last_times))
+    )
+    files = DataFiles(np.zeros(len(boxes), int), sizes // 13, sizes, columns)
+    request = UpkeepRequest(1.2, 5, FileSizes.around(65_536), LayoutRequest(1), [None] * 2, [1.0] * 2, 8_192)
+    required = np.zeros(len(boxes), bool)
+    required[0] = must_rewrite
+    found = choose(files, (sizes < 49_152) | required, required, 2**63 - 1, 12_800, request)
+    assert 0 < len(found.files) < len(boxes)
+    assert found.expected < found.today

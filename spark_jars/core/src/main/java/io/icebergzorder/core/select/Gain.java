@@ -133,7 +133,7 @@ public final class Gain {
     return Arrays.stream(all).boxed().sorted((one, other) -> Double.compare(excess[other], excess[one])).mapToInt(Integer::intValue);
   }
 
-  /** The first files of an order, more than those due, that stay furthest below the limit for their bytes; null if none do. */
+  /** The first files of an order, more than those due, that gain and stay furthest below the limit for their bytes; null if none do. */
   private static Found best(
       PartitionRows partition,
       long[] ends,
@@ -155,17 +155,20 @@ public final class Gain {
         break;
       }
       int[] chosen = Arrays.copyOf(order, count);
+      int[] places = Arrays.stream(chosen).sorted().toArray();
+      double[] made = ofEverything;
       double[] costs = ofEverything;
       if (count < order.length) {
         // Growing trees takes most of the time.
         if (score(limit - atBest[count - 1], size) <= Math.max(best, 0)) {
           continue;
         }
-        int[] places = Arrays.stream(chosen).sorted().toArray();
-        costs = partition.after(places, partition.rewritten(places, true).costs());
+        made = partition.rewritten(places, true).costs();
+        costs = partition.after(places, made);
       }
       double score = score(limit - partition.mean(costs), size);
-      if (partition.isWithin(costs, ofEverything) && score > best) {
+      // Where one column is above its limit, the mean may be below its own, and the set with the highest score cost more.
+      if (partition.gainsEnough(places, made) && partition.isWithin(costs, ofEverything) && score > best) {
         found = new Found(chosen, costs);
         best = score;
       }
