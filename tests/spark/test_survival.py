@@ -426,6 +426,20 @@ class TestPlannedAgain:
         assert race.table.operations() == ["append", "delete", "overwrite", "replace", "replace"]
         assert race.table.snapshots()[-2]["summary"]["zorder.translated-deletes"] == "11"
 
+    @pytest.mark.parametrize("version", [3, 2])
+    def test_too_many_rows_of_one_group(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version, partitioned_by="p", properties=self.SEVERAL)
+        delete = "DELETE FROM {t} WHERE p = 2 AND id % 40 = 2 OR id IN (100, 101, 103)"
+        assert "1 of 4 file groups were planned again" in race.again(lambda: race.sql(delete))
+        assert race.table.snapshots()[-2]["summary"]["zorder.translated-deletes"] == "3"
+
+    def test_little_is_left(self, spark: SparkSession, server: RestServer) -> None:
+        race = Race(spark, server, 2, properties=self.COPY_ON_WRITE)
+        options = {"target-file-size-bytes": str(race.table.bytes() // 4)}
+        race.again(lambda: race.sql("UPDATE {t} SET a = 1 WHERE id >= 1000"), options=options)
+        assert race.table.summary()["added-data-files"] == "1", "and not as many as of the whole table"
+        assert int(race.table.summary()["deleted-data-files"]) == 1
+
     def test_nothing_is_left(self, spark: SparkSession, server: RestServer) -> None:
         race = Race(spark, server, 2, "SELECT *, 1 AS q FROM (" + ROWS + ") WHERE p = 1", partitioned_by="p")
         result = race.run(lambda: race.sql("DELETE FROM {t} WHERE p = 1"))
@@ -460,7 +474,9 @@ class TestPlannedAgain:
 
         failure = str(present(race.run(write)))
         assert "conflicted with another operation" in failure
-        assert "not planned again, because the table's schema, its partition spec or the branch has changed" in failure
+        assert (
+            "not rewritten again, because the table's schema, its partition spec or the branch has changed" in failure
+        )
         assert "3 other file groups were committed" in failure
 
 

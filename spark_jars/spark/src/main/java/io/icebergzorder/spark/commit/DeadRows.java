@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -120,12 +121,12 @@ public final class DeadRows {
     Map<Integer, Long> rows = written.stream().collect(Collectors.groupingBy(Source::group, Collectors.summingLong(each -> each.file().recordCount())));
     Map<Integer, Integer> dead = new HashMap<>();
     died.forEach((key, found) -> dead.merge(key.group, found.size(), Integer::sum));
-    dead.forEach((group, count) -> {
+    Set<Integer> tooMany = new HashSet<>(dead.keySet());
+    tooMany.removeIf(group -> dead.get(group) <= MOST_DEAD * rows.getOrDefault(group, 0L));
+    for (int group : tooMany) {
       long all = rows.getOrDefault(group, 0L);
-      if (count > MOST_DEAD * all) {
-        throw new Refusal(String.format(Locale.ROOT, "%,d of %,d rows of a file group were deleted, more than 5%%", count, all));
-      }
-    });
+      throw new Refusal(String.format(Locale.ROOT, "%,d of %,d rows of a file group were deleted, more than 5%%", dead.get(group), all), tooMany);
+    }
   }
 
   private static List<Column> rowId(Dataset<Row> rows) {

@@ -77,12 +77,23 @@ final class DeleteTranslation {
     this.hasRowIds = formatVersion >= WITH_ROW_IDS;
   }
 
-  /** Why deletes cannot be translated. */
+  /** Why deletes cannot be translated, and by which file groups: by their numbers in the commit, none if it is not known. */
   static final class Refusal extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
+    private final Set<Integer> groups;
+
     Refusal(String why) {
+      this(why, Set.of());
+    }
+
+    Refusal(String why, Set<Integer> groups) {
       super(why);
+      this.groups = Set.copyOf(groups);
+    }
+
+    Set<Integer> groups() {
+      return groups;
     }
   }
 
@@ -120,7 +131,7 @@ final class DeleteTranslation {
     Map<String, long[]> deleted = new ConcurrentHashMap<>();
     AtomicLong count = new AtomicLong();
     Tasks.foreach(rewritten).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(source -> {
-      long[] positions = newlyDeleted(source.task(), now.get(source.file().location()), loader);
+      long[] positions = newlyDeleted(source, now.get(source.file().location()), loader);
       if (count.addAndGet(positions.length) > DeadRows.MOST_ROWS) {
         throw new Refusal(String.format(Locale.ROOT, "more than %,d rows were deleted", DeadRows.MOST_ROWS));
       }
@@ -203,10 +214,10 @@ final class DeleteTranslation {
         task.deletes().stream().filter(each -> !ContentFileUtil.isFileScoped(each)).map(RemovedDeleteCheck::identity).forEach(shared::add);
       }
     });
-    for (Source source : rewritten) {
-      if (!isThere(source.task(), now)) {
-        throw new Refusal("data file %s was removed".formatted(source.file().location()));
-      }
+    List<Source> removed = rewritten.stream().filter(source -> !isThere(source.task(), now)).toList();
+    if (!removed.isEmpty()) {
+      String why = "data file %s was removed".formatted(removed.get(0).file().location());
+      throw new Refusal(why, removed.stream().map(Source::group).collect(Collectors.toSet()));
     }
     return now;
   }
@@ -230,20 +241,21 @@ final class DeleteTranslation {
   }
 
   /** The positions in delete files that a file did not have when it was read. Refuses if rows are live again: the new files lack them. */
-  private long[] newlyDeleted(FileScanTask read, FileScanTask now, Loader loader) {
+  private long[] newlyDeleted(Source source, FileScanTask now, Loader loader) {
+    FileScanTask read = source.task();
     String path = read.file().location();
     List<DeleteFile> added = without(now, read);
     Schema written = table.schemas().get(point.schemaId());
     for (DeleteFile each : added) {
       if (!isOfPositions(each) && each.equalityFieldIds().stream().anyMatch(id -> written.findField(id) == null)) {
-        throw new Refusal("delete file %s deletes by a column that the new files lack".formatted(each.location()));
+        throw new Refusal("delete file %s deletes by a column that the new files lack".formatted(each.location()), Set.of(source.group()));
       }
     }
     List<DeleteFile> removed = without(read, now);
     PositionDeleteIndex before = loader.load(removed, path);
     PositionDeleteIndex still = removed.isEmpty() ? before : loader.load(now.deletes(), path);
     if (!removed.stream().allMatch(DeleteTranslation::isOfPositions) || positions(before, each -> !still.isDeleted(each)).length > 0) {
-      throw new Refusal("deletes of rows of data file %s were taken back".formatted(path));
+      throw new Refusal("deletes of rows of data file %s were taken back".formatted(path), Set.of(source.group()));
     }
     return positions(loader.load(added, path), each -> !before.isDeleted(each));
   }

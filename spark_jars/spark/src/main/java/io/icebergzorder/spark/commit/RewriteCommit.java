@@ -11,6 +11,7 @@ import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -177,7 +178,10 @@ public final class RewriteCommit {
 
   /** Deletes the new files of the groups that conflict, and commits the others; fails if nobody knows which these are. */
   private Conflict afterConflict(Collection<RewriteFileGroup> groups, ValidationException why) {
-    Set<RewriteFileGroup> conflicting = translation.map(each -> changed(each, groups)).orElse(Set.of());
+    Set<RewriteFileGroup> conflicting =
+        why instanceof Untranslated refused && !refused.groups.isEmpty()
+            ? refused.groups
+            : translation.map(each -> changed(each, groups)).orElse(Set.of());
     if (conflicting.isEmpty()) {
       abort(groups);
       throw failure(table.name(), why, 0);
@@ -241,16 +245,31 @@ public final class RewriteCommit {
         last = faster;
       }
     }
-    throw count < MOST_TRANSLATIONS ? last : new ValidationException(last, "%s, again after %d translations of deletes", last.getMessage(), count);
+    throw count < MOST_TRANSLATIONS ? last : new ValidationException(last, "others deleted rows again after %d translations of deletes (%s)", count, last.getMessage());
   }
 
   private synchronized void add(TranslatedDeletes found) {
     translated = translated.and(found);
   }
 
+  /** A conflict with deletes that cannot be translated, by the file groups that are known to be concerned. */
+  private static final class Untranslated extends ValidationException {
+    private static final long serialVersionUID = 1L;
+
+    private final transient Set<RewriteFileGroup> groups;
+
+    Untranslated(ValidationException conflict, String why, Exception cause, Set<RewriteFileGroup> groups) {
+      // Iceberg's own message may name all files.
+      super(conflict, "its deletes cannot be translated, because %s (%s)", why, conflict.getMessage());
+      this.groups = groups;
+      addSuppressed(cause);
+    }
+  }
+
   private Translated translate(Collection<RewriteFileGroup> groups, ValidationException conflict) {
+    List<RewriteFileGroup> numbered = List.copyOf(groups);
     try {
-      return translation.orElseThrow().translate(groups);
+      return translation.orElseThrow().translate(numbered);
     } catch (Exception e) {
       // Spark throws InterruptedException without declaring it.
       if (e instanceof InterruptedException) {
@@ -261,10 +280,8 @@ public final class RewriteCommit {
         throw new IllegalStateException("the translation of deletes was cancelled", e);
       }
       String why = e instanceof Refusal ? e.getMessage() : Failures.rootMessage(e);
-      ValidationException untranslated =
-          new ValidationException(conflict, "%s; its deletes cannot be translated, because %s", conflict.getMessage(), why);
-      untranslated.addSuppressed(e);
-      throw untranslated;
+      Set<Integer> concerned = e instanceof Refusal refusal ? refusal.groups() : Set.of();
+      throw new Untranslated(conflict, why, e, concerned.stream().map(numbered::get).collect(Collectors.toSet()));
     }
   }
 

@@ -43,6 +43,11 @@ public final class Failures {
     return cause.getMessage() == null || cause instanceof Error ? cause.toString() : cause.getMessage();
   }
 
+  /** A text, without what exceeds so many characters. */
+  public static String shortened(String text, int most) {
+    return text.length() <= most ? text : text.substring(0, most) + "...";
+  }
+
   static Throwable root(Throwable failure) {
     Throwable cause = failure;
     while (cause.getCause() != null) {

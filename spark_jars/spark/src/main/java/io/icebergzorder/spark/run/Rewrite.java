@@ -66,26 +66,39 @@ public final class Rewrite {
       TableReads predicted,
       TableReads actual,
       List<GroupResult> groups,
-      List<String> messages,
+      List<String> warnings,
+      List<String> events,
       long translatedDeletes,
       Optional<Conflict> conflict) {
+    private static final int LONGEST_REASON = 400;
+
+    /** What the user should know, in sentences. */
+    public List<String> messages() {
+      return concat(groups.isEmpty() ? List.of() : warnings, events);
+    }
+
     private static RewriteResult nothing(SampledPlan sampled) {
       TableReads none = TableReads.NONE;
-      return new RewriteResult(sampled, Optional.empty(), none, none, none, List.of(), List.of(), 0, Optional.empty());
+      return new RewriteResult(sampled, Optional.empty(), none, none, none, List.of(), List.of(), List.of(), 0, Optional.empty());
+    }
+
+    private RewriteResult ended(RewriteDataFiles.Result counts, List<String> more) {
+      return new RewriteResult(
+          sampled, Optional.of(counts), before, predicted, actual, groups, warnings, concat(events, more), translatedDeletes, Optional.empty());
     }
 
     /** The result if there is nothing left to do with the file groups that conflicted. */
     private RewriteResult withoutMore(String why) {
-      List<String> all = concat(messages, List.of(plannedAgain(), why));
-      return new RewriteResult(sampled, result, before, predicted, actual, groups, all, translatedDeletes, Optional.empty());
+      return ended(result.orElseThrow(), List.of(plannedAgain(), why));
     }
 
-    /** The result at the end of all attempts; fails unless partial progress tolerates it. */
-    private RewriteResult withFailures(String table) {
-      Conflict ended = conflict.orElseThrow();
+    /** The result if file groups that conflicted are not tried any more; fails unless partial progress tolerates it. */
+    private RewriteResult withFailures(String table, String why) {
+      Conflict last = conflict.orElseThrow();
       Optional<RewriteOptions.PartialProgress> progress = sampled.plan().options().partialProgress();
-      if (groups.isEmpty() || progress.isEmpty() || ended.commits() > progress.get().maxFailedCommits()) {
-        throw ended.failure(table, groups.size());
+      if (groups.isEmpty() || progress.isEmpty() || last.commits() > progress.get().maxFailedCommits()) {
+        throw new Conflict(last.groups(), last.commits(), new RuntimeException(last.why().getMessage() + why, last.why()))
+            .failure(table, groups.size());
       }
       RewriteDataFiles.Result done = result.orElseThrow();
       RewriteDataFiles.Result all =
@@ -93,17 +106,21 @@ public final class Rewrite {
               .rewriteResults(done.rewriteResults())
               .removedDeleteFilesCount(done.removedDeleteFilesCount())
               .addAllRewriteFailures(done.rewriteFailures())
-              .addAllRewriteFailures(ended.groups().stream().map(group -> GroupExecution.failure(group.info(), group.inputFileNum())).toList())
+              .addAllRewriteFailures(last.groups().stream().map(group -> GroupExecution.failure(group.info(), group.inputFileNum())).toList())
               .build();
-      List<String> told = concat(messages, List.of("In the end these still conflicted: " + ended.why().getMessage() + "."));
-      return new RewriteResult(sampled, Optional.of(all), before, predicted, actual, groups, told, translatedDeletes, Optional.empty());
+      return ended(all, List.of("In the end these still conflicted: " + reason() + why + "."));
     }
 
     private String plannedAgain() {
       return String.format(
           Locale.ROOT,
           "%,d of %,d file groups were planned again, because another operation changed their files meanwhile: %s.",
-          conflict.orElseThrow().groups().size(), sampled.groups().size(), conflict.orElseThrow().why().getMessage());
+          conflict.orElseThrow().groups().size(), sampled.groups().size(), reason());
+    }
+
+    /** Why file groups conflicted; Iceberg may name all of their files. */
+    private String reason() {
+      return Failures.shortened(conflict.orElseThrow().why().getMessage(), LONGEST_REASON);
     }
 
     /** This, and then the rewrite of the file groups that conflicted: reads are those before the first, and after the last that committed. */
@@ -118,14 +135,16 @@ public final class Rewrite {
               .addAllRewriteFailures(second.rewriteFailures())
               .removedDeleteFilesCount(first.removedDeleteFilesCount() + second.removedDeleteFilesCount())
               .build();
+      boolean isUnchanged = later.groups.isEmpty();
       return new RewriteResult(
           sampled,
           Optional.of(both),
-          groups.isEmpty() ? later.before : before,
-          later.groups.isEmpty() ? predicted : later.predicted,
-          later.groups.isEmpty() ? actual : later.actual,
+          isUnchanged ? before : sampled.before(),
+          isUnchanged ? predicted : later.predicted,
+          isUnchanged ? actual : later.actual,
           concat(groups, later.groups),
-          concat(messages, concat(List.of(plannedAgain()), later.messages)).stream().distinct().toList(),
+          groups.isEmpty() ? later.warnings : warnings,
+          concat(events, concat(List.of(plannedAgain()), later.events)),
           translatedDeletes + later.translatedDeletes,
           later.conflict);
     }
@@ -208,17 +227,18 @@ public final class Rewrite {
 
   /** A plan to write and commit; the attempts of a rewrite have one id. */
   private record Attempt(RewriteSession session, CatalogTable target, SampledPlan sampled, String id, int number) {
-    /** Plans what remains of file groups that conflicted; fails with the conflict if that cannot be done. */
-    TablePlan planAgain(Conflict conflict, int committed) {
+    /**
+     * Plans what remains of file groups that conflicted.
+     *
+     * @throws IllegalStateException if the plan is stale for another reason
+     */
+    TablePlan planAgain(Conflict conflict) {
       Set<Integer> conflicting = conflict.groups().stream().map(group -> group.info().globalIndex()).collect(Collectors.toSet());
       List<FileGroup> groups = sampled.plan().groups().stream().filter(group -> conflicting.contains(group.index())).toList();
       try {
         return sampled.plan().withRemainingFiles(target.table(), groups);
-      } catch (RuntimeException e) {
-        boolean isStale = e instanceof IllegalStateException;
-        String why = isStale ? "the table's schema, its partition spec or the branch has changed, too" : Failures.rootMessage(e);
-        String both = conflict.why().getMessage() + "; the file groups were not planned again, because " + why;
-        throw new Conflict(conflict.groups(), conflict.commits(), new RuntimeException(both, e)).failure(target.name(), committed);
+      } catch (IllegalStateException e) {
+        throw new IllegalStateException("the table's schema, its partition spec or the branch has changed, too", e);
       }
     }
   }
@@ -230,13 +250,13 @@ public final class Rewrite {
     RewriteResult result = rewrite(first, since);
     while (result.conflict.isPresent()) {
       if (attempt.number == MOST_ATTEMPTS) {
-        return result.withFailures(table);
+        return result.withFailures(table, "");
       }
       long begun = System.nanoTime();
       String committed =
           result.groups.isEmpty() ? "" : String.format(Locale.ROOT, " %,d other file groups were committed before.", result.groups.size());
-      TablePlan plan = attempt.planAgain(result.conflict.get(), result.groups.size());
       try {
+        TablePlan plan = attempt.planAgain(result.conflict.get());
         if (plan.groups().isEmpty()) {
           return result.withoutMore(plan.whyNothing());
         }
@@ -254,10 +274,11 @@ public final class Rewrite {
         interrupted.initCause(e);
         throw interrupted;
       } catch (RuntimeException e) {
-        throw new RuntimeException(
-            "Cannot complete the rewrite of %s, because file groups that conflicted with another operation could not be rewritten again: %s.%s"
-                .formatted(table, Failures.rootMessage(e), committed),
-            e);
+        if (Failures.isCancellation(e)) {
+          throw new RuntimeException("Cannot complete the rewrite of %s, because it was cancelled.%s".formatted(table, committed), e);
+        }
+        String why = e instanceof IllegalStateException ? e.getMessage() : Failures.rootMessage(e);
+        return result.withFailures(table, "; the file groups were not rewritten again, because " + why);
       }
     }
     return result;
@@ -283,7 +304,7 @@ public final class Rewrite {
   }
 
   /** Writes and commits the file groups. A Spark job has several file groups, and several jobs run at a time. */
-  private static RewriteResult writeAndCommit(Attempt attempt, long since, List<String> messages) throws InterruptedException {
+  private static RewriteResult writeAndCommit(Attempt attempt, long since, List<String> warnings) throws InterruptedException {
     RewriteSession session = attempt.session;
     SampledPlan sampled = attempt.sampled;
     TablePlan plan = sampled.plan();
@@ -302,8 +323,7 @@ public final class Rewrite {
             : Optional.empty();
     GroupExecution execution = new GroupExecution(table, plan.options(), commit, removal);
     RewriteDataFiles.Result result = execution.run(pool);
-    List<String> told = RewriteResult.concat(messages, commit.translated().message().stream().toList());
-    return measurement.outcome(result, told, commit.translated().rows(), execution.conflict());
+    return measurement.outcome(result, warnings, commit.translated(), execution.conflict());
   }
 
   /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */

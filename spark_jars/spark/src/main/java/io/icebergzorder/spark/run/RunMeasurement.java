@@ -6,6 +6,7 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.select.UnchangedSince;
 import io.icebergzorder.spark.commit.RewriteCommit.Conflict;
+import io.icebergzorder.spark.commit.RewriteCommit.TranslatedDeletes;
 import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
@@ -132,14 +133,15 @@ final class RunMeasurement {
   }
 
   synchronized Rewrite.RewriteResult outcome(
-      RewriteDataFiles.Result result, List<String> messages, long translatedDeletes, Optional<Conflict> conflict) {
+      RewriteDataFiles.Result result, List<String> warnings, TranslatedDeletes translated, Optional<Conflict> conflict) {
     List<GroupResult> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
     Reads reads = reads(committed);
+    List<String> events = translated.message().stream().toList();
     return new Rewrite.RewriteResult(
-        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, messages, translatedDeletes, conflict);
+        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, warnings, events, translated.rows(), conflict);
   }
 
   private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {
