@@ -51,7 +51,7 @@ _HOW = f"""\
 [reports.json](reports.json) has every figure. The report is on two columns, with {len(PREDICATES)} predicates. The
 choice is the choice of files: the plan of a rewrite with `max-scan-ratio`. PyIceberg runs in a process of its own, and
 its figures include the start of Python. Spark's figures are of the first report or choice in a new session, with a
-driver of 2 GiB; the seconds include those of PySpark's process. The peak is the largest resident set, of Spark's JVM."""
+driver of 2 GiB, and include those of PySpark's process. The peak is the largest resident set, of Spark's JVM."""
 
 
 @dataclass(frozen=True)

@@ -461,7 +461,7 @@ def _best(
     limit: float,
     budget: int,
 ) -> tuple[npt.NDArray[np.int64], list[float]] | None:
-    """Return the prefix of an order that gains, longer than its ``required`` files, with the highest score, and its costs."""
+    """Return the prefix with the highest score of those that gain and are longer than ``required``; and its costs."""
     ends = np.cumsum(sizes)
     found, best, count = None, -1.0, max(1, required)
     while count < len(order):
@@ -479,7 +479,7 @@ def _best(
             new = partition.predict_rewrite(places, for_gain=True)[0]
             costs = partition.costs_after(places, new)
         score = _score(limit - partition.mean(costs), size)
-        # Where one column is above its limit, the mean may be below its own, and the set with the highest score cost more.
+        # If only a column is above its limit, the mean is not, and even a set that costs more may have the best score.
         gains = partition.gains_enough(places, new)
         if gains and partition.is_within(costs, costs_attainable) and score > best:
             found, best = (order[:count], costs), score
