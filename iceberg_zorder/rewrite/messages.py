@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,6 +167,38 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
         *(f"Ignored clustering column {each} of {table}: {why}." for each in alike),
+    ]
+
+
+def above_limit(partitions: Iterable[tuple[Reason, float]]) -> list[str]:
+    """Return a message about filters that cost more than ``max-scan-ratio`` after a rewrite, and more than was planned.
+
+    Parameters
+    ----------
+    partitions : iterable of (Reason, float)
+        By partition, the reason ``scan-ratio`` of its rewrite, and by the sample the cost of a filter after it.
+
+    Examples
+    --------
+    >>> figures = {"before": 738e3, "attainable": 501e3, "predicted": 512e3, "max_scan_ratio": 1.2}
+    >>> above_limit([(Reason("scan-ratio", figures), 694e3)])
+    ['A filter is expected to cost 694.0 kB after this rewrite, 1.39 times the attainable 501.0 kB and more than \
+max-scan-ratio 1.2 allows: by the sample, rows gain less than bounds tell.']
+    >>> above_limit([(Reason("scan-ratio", figures), 520e3)])
+    []
+    """
+    above = [
+        (of, after)
+        for of, after in ((reason.parameters, after) for reason, after in partitions)
+        if after > max(of["max_scan_ratio"] * of["attainable"], (1 + ERROR) * of["predicted"])
+    ]
+    if not above:
+        return []
+    after, attainable = sum(after for _, after in above), sum(of["attainable"] for of, _ in above)
+    times = f", {after / attainable:.2f} times the attainable {size(attainable)}" if attainable else ""
+    return [
+        f"A filter is expected to cost {size(after)} after this rewrite{times} and more than max-scan-ratio "
+        f"{above[0][0]['max_scan_ratio']:g} allows: by the sample, rows gain less than bounds tell."
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -49,6 +49,7 @@ from iceberg_zorder.pyiceberg.plan.scan_measure import (
 )
 from iceberg_zorder.rewrite.messages import (
     Reason,
+    above_limit,
     left_out,
     one_file_each,
     other_layout,
@@ -134,6 +135,7 @@ def _warnings(
             groups = [(each.partition_path, each.expected_output_files, each.input_size) for each in plan.groups]
             warnings += one_file_each(groups, plan.target.size)
         warnings += who_pays(plan.scans, plan.before, plan.after, measure.open_cost)
+    warnings += above_limit(_sampled_costs(plan.sampled_groups))
     warnings += [*plan.metrics.warnings, *plan.metrics.intended]
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     files = sum(group.data_files_count for group in plan.groups)
@@ -145,6 +147,19 @@ def _warnings(
     if last and not is_intended and not last.is_by(order.sort_order):
         warnings.append(other_layout(plan.table, last.sort_order, order.sort_order, files, all_files))
     return warnings
+
+
+def _sampled_costs(groups: Sequence[SampledGroup]) -> Iterator[tuple[Reason, float]]:
+    """Yield for each partition that is rewritten for its costs the reason, and the cost after it by the sample."""
+    saved = defaultdict[str, float](float)
+    reasons = dict[str, Reason]()
+    for each in groups:
+        reason = next((reason for reason in each.group.reasons if reason.code == "scan-ratio"), None)
+        if reason and each.costs:
+            reasons[each.group.partition_path] = reason
+            saved[each.group.partition_path] += each.costs[0] - each.costs[1]
+    for path, reason in reasons.items():
+        yield reason, reason.parameters["before"] - saved[path]
 
 
 def fit_layouts(

@@ -178,7 +178,7 @@ public record Reason(String code, Map<String, Object> parameters) {
             Locale.ROOT, "; %s costs %s, %.2f times the attainable %s", filter(), cost("before"), number("before") / attainable, cost("attainable"));
   }
 
-  private String maxScanRatio() {
+  public String maxScanRatio() {
     return BigDecimal.valueOf(number("max_scan_ratio")).stripTrailingZeros().toPlainString();
   }
 
@@ -198,7 +198,7 @@ public record Reason(String code, Map<String, Object> parameters) {
                 ", ", "; columns not counted, because new files get no bounds for them unless metrics-check is fix: ", ""));
   }
 
-  private double number(String name) {
+  public double number(String name) {
     return parameters.get(name) instanceof Number number ? number.doubleValue() : 0;
   }
 

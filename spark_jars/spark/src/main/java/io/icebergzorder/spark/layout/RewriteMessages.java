@@ -10,11 +10,16 @@ import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.ResolvedSortOrder;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.iceberg.Table;
 
 /** Warnings for the user before a rewrite, beside those of {@link MetricsFindings}. Python has the same texts. */
 record RewriteMessages(List<String> first, List<String> last) {
@@ -28,6 +33,7 @@ record RewriteMessages(List<String> first, List<String> last) {
     addLeftOut(messages, target.name(), plan, groups);
     addOneFile(messages, plan, before, groups);
     addLosers(messages, before, predicted, ScanCost.openCost(target.table().properties()));
+    addAboveLimit(messages, target.table(), groups);
     int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
     return new RewriteMessages(messages, plan.history().lastLayout().stream().flatMap(last -> lastLayout(target.name(), plan, last, files)).toList());
   }
@@ -75,6 +81,41 @@ record RewriteMessages(List<String> first, List<String> last) {
       } else {
         messages.add("%s pay%s for %s: %s.".formatted(names, losers.size() == 1 ? "s" : "", String.join(", ", winners), reads));
       }
+    }
+  }
+
+  /** Says that filters will cost more than {@code max-scan-ratio} allows, and more than was planned. */
+  private static void addAboveLimit(List<String> messages, Table table, Collection<SampledGroup> groups) {
+    Map<String, Reason> reasons = new LinkedHashMap<>();
+    Map<String, Double> saved = new HashMap<>();
+    for (SampledGroup each : groups) {
+      Optional<Reason> reason = each.group().reasons().stream().filter(why -> why.code().equals(Reason.SCAN_RATIO)).findFirst();
+      if (reason.isPresent() && !Double.isNaN(each.costBefore())) {
+        String partition = FileGroup.partitionPath(table, each.group().files());
+        reasons.put(partition, reason.get());
+        saved.merge(partition, each.costBefore() - each.costPredicted(), Double::sum);
+      }
+    }
+    double cost = 0;
+    double attainable = 0;
+    String ratio = null;
+    for (Map.Entry<String, Reason> partition : reasons.entrySet()) {
+      Reason reason = partition.getValue();
+      double after = reason.number("before") - saved.get(partition.getKey());
+      double limit = reason.number("max_scan_ratio") * reason.number("attainable");
+      if (after > Math.max(limit, (1 + ERROR) * reason.number("predicted"))) {
+        cost += after;
+        attainable += reason.number("attainable");
+        ratio = reason.maxScanRatio();
+      }
+    }
+    if (ratio != null) {
+      messages.add(
+          String.format(
+              Locale.ROOT,
+              "A filter is expected to cost %s after this rewrite, %.2f times the attainable %s and more than max-scan-ratio %s allows:"
+                  + " by the sample, rows gain less than bounds tell.",
+              Reason.size(cost), cost / Math.max(1, attainable), Reason.size(attainable), ratio));
     }
   }
 
