@@ -125,7 +125,5 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
     assert before <= set(table.inspect.files()["file_path"].to_pylist()), "the other partition is settled"
     rests(table, both)
 
-    # Another request is another matter: files are judged by what they gain.
-    other = both[first](options={**TIGHT, "target-file-size-bytes": "9000"})
-    assert "unchanged since" not in (other.message or "")
-    assert other.rewritten_data_files_count > 0 or "would cost" in (other.message or "")
+    # Another request is another matter.
+    assert both[first](options={**TIGHT, "target-file-size-bytes": "5000"}).rewritten_data_files_count > 0
