@@ -470,18 +470,16 @@ def _best(
         size = int(ends[count - 1])
         if size > budget:
             break
-        new, costs = costs_attainable, costs_attainable
+        is_all = count == len(order)
+        # Fitting a layout is slow: skip a prefix that cannot beat the best score.
+        if not is_all and _score(limit - float(best_costs[count - 1]), size) <= max(best, 0.0):
+            continue
         places = np.sort(order[:count])
-        if count < len(order):
-            # Fitting a layout is slow: skip a prefix that cannot beat the best score.
-            if _score(limit - float(best_costs[count - 1]), size) <= max(best, 0.0):
-                continue
-            new = partition.predict_rewrite(places, for_gain=True)[0]
-            costs = partition.costs_after(places, new)
+        new = costs_attainable if is_all else partition.predict_rewrite(places, for_gain=True)[0]
+        costs = costs_attainable if is_all else partition.costs_after(places, new)
         score = _score(limit - partition.mean(costs), size)
         # If only a column is above its limit, the mean is not, and even a set that costs more may have the best score.
-        gains = partition.gains_enough(places, new)
-        if gains and partition.is_within(costs, costs_attainable) and score > best:
+        if score > best and partition.is_within(costs, costs_attainable) and partition.gains_enough(places, new):
             found, best = (order[:count], costs), score
     return found
 

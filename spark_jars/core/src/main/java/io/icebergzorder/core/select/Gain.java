@@ -154,22 +154,18 @@ public final class Gain {
       if (size > budget) {
         break;
       }
-      int[] chosen = Arrays.copyOf(order, count);
-      int[] places = Arrays.stream(chosen).sorted().toArray();
-      double[] made = ofEverything;
-      double[] costs = ofEverything;
-      if (count < order.length) {
-        // Growing trees takes most of the time.
-        if (score(limit - atBest[count - 1], size) <= Math.max(best, 0)) {
-          continue;
-        }
-        made = partition.rewritten(places, true).costs();
-        costs = partition.after(places, made);
+      boolean isAll = count == order.length;
+      // Growing trees takes most of the time.
+      if (!isAll && score(limit - atBest[count - 1], size) <= Math.max(best, 0)) {
+        continue;
       }
+      int[] places = Arrays.stream(order, 0, count).sorted().toArray();
+      double[] made = isAll ? ofEverything : partition.rewritten(places, true).costs();
+      double[] costs = isAll ? ofEverything : partition.after(places, made);
       double score = score(limit - partition.mean(costs), size);
-      // Where one column is above its limit, the mean may be below its own, and the set with the highest score cost more.
-      if (partition.gainsEnough(places, made) && partition.isWithin(costs, ofEverything) && score > best) {
-        found = new Found(chosen, costs);
+      // If only a column is above its limit, the mean is not, and even a set that costs more may have the highest score.
+      if (score > best && partition.isWithin(costs, ofEverything) && partition.gainsEnough(places, made)) {
+        found = new Found(Arrays.copyOf(order, count), costs);
         best = score;
       }
     }

@@ -123,7 +123,8 @@ public final class DeadRows {
     died.forEach((key, found) -> dead.merge(key.group, found.size(), Integer::sum));
     Set<Integer> tooMany = new HashSet<>(dead.keySet());
     tooMany.removeIf(group -> dead.get(group) <= MOST_DEAD * rows.getOrDefault(group, 0L));
-    for (int group : tooMany) {
+    if (!tooMany.isEmpty()) {
+      int group = tooMany.iterator().next();
       long all = rows.getOrDefault(group, 0L);
       throw new Refusal(String.format(Locale.ROOT, "%,d of %,d rows of a file group were deleted, more than 5%%", dead.get(group), all), tooMany);
     }

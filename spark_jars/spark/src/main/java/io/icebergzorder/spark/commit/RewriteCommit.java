@@ -93,11 +93,6 @@ public final class RewriteCommit {
       Set<RewriteFileGroup> both = Stream.concat(groups.stream(), other.groups.stream()).collect(Collectors.toSet());
       return new Conflict(both, commits + other.commits, why);
     }
-
-    /** The failure if the groups are not tried again, and how many others were committed. */
-    public RuntimeException failure(String table, int others) {
-      return RewriteCommit.failure(table, why, others);
-    }
   }
 
   public RewriteCommit(
@@ -196,7 +191,8 @@ public final class RewriteCommit {
     return new Conflict(all, 1, why);
   }
 
-  private static RuntimeException failure(String table, RuntimeException why, int others) {
+  /** The failure after a conflict, where so many other file groups are committed. */
+  public static RuntimeException failure(String table, RuntimeException why, int others) {
     String outcome =
         others > 0
             ? String.format(Locale.ROOT, "The new files were deleted; %,d other file groups were committed. Run the rewrite again.", others)

@@ -97,8 +97,7 @@ public final class Rewrite {
       Conflict last = conflict.orElseThrow();
       Optional<RewriteOptions.PartialProgress> progress = sampled.plan().options().partialProgress();
       if (groups.isEmpty() || progress.isEmpty() || last.commits() > progress.get().maxFailedCommits()) {
-        throw new Conflict(last.groups(), last.commits(), new RuntimeException(last.why().getMessage() + why, last.why()))
-            .failure(table, groups.size());
+        throw RewriteCommit.failure(table, new RuntimeException(last.why().getMessage() + why, last.why()), groups.size());
       }
       RewriteDataFiles.Result done = result.orElseThrow();
       RewriteDataFiles.Result all =
