@@ -8,7 +8,7 @@ have the same values in these.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -25,6 +25,7 @@ from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.commit.head import Head
+from iceberg_zorder.pyiceberg.commit.replacement import TranslatedDeletes
 from iceberg_zorder.pyiceberg.commit.snapshot import ConflictError
 from iceberg_zorder.pyiceberg.files import DataFileTask, GroupResult, of_field, sequence_number, single_path, size_of
 from iceberg_zorder.pyiceberg.listing.listing import DeleteIndex
@@ -38,6 +39,7 @@ from iceberg_zorder.sort.memory_budget import MemoryBudget
 _Longs = npt.NDArray[np.int64]
 _Rows = list[tuple[DataFileTask, _Longs | None]]
 """Data files, each with sorted positions of rows, or None for all rows; the place in the list is the file's number."""
+_NO_ROWS: _Longs = np.empty(0, np.int64)
 _FILE, _POSITION = "file", "position"
 """Columns of rows that were read, beside those of the table, whose names are numbers."""
 
@@ -54,7 +56,7 @@ _KEY_BYTES = 6
 
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """Translates deletes for the new files of some file groups; each call starts anew.
+    """Translates deletes for the new files of some file groups.
 
     ``table`` is the table as it was planned. Rows take at most about half of ``memory_limit`` bytes.
     """
@@ -63,11 +65,14 @@ class Translator:
     groups: Sequence[GroupResult]
     memory_limit: int
 
-    def translate(self, head: Head, gone: Collection[str], written: list[str]) -> list[DataFile]:
-        """Write position delete files for the rows of new files that are dead at the head, and return them.
+    def translate(
+        self, head: Head, gone: Collection[str], written: list[str], before: TranslatedDeletes
+    ) -> TranslatedDeletes:
+        """Write position delete files for the rows of new files that are dead at the head.
 
         ``gone`` are the paths of old files that the head lacks. The paths of all files are appended to ``written``.
-        Raises ConflictError if the deletes cannot be translated, or if planning again costs less.
+        ``before`` was found for the same groups at an earlier head: only rows that died since are looked for. Raises
+        ConflictError if the deletes cannot be translated, or if planning again costs less.
         """
         index, there = DeleteIndex(self.table.schema(), frozenset()), set()
         for entry in head.delete_entries:
@@ -75,11 +80,14 @@ class Translator:
             if entry.data_file.content == DataFileContent.POSITION_DELETES:
                 index.add(entry.data_file, sequence_number(entry))
         try:
-            return [
-                self._write(file, positions, written)
-                for group in self.groups
-                for file, positions in self._dead_rows(group, gone, index, there)
-            ]
+            files, died, dead = list[DataFile](), dict[str, _Longs | None](), dict[str, _Longs]()
+            for group in self.groups:
+                rows = self._died(group, gone, index, there)
+                died.update((task.data_file.file_path, positions) for task, positions in rows)
+                for file, positions in self._dead_rows(group, rows, before):
+                    files.append(self._write(file, positions, written))
+                    dead[file.file_path] = positions
+            return TranslatedDeletes(files, died, dead)
         except (InvalidInputError, RewriteFailedError) as error:
             # Old files may be deleted once the starting snapshot has expired.
             raise ConflictError(f"looking for deleted rows failed: {error}") from error
@@ -88,19 +96,26 @@ class Translator:
         written.append(new_data_path(self.table, file.spec_id, file.partition, f"{uuid4()}-zorder-deletes.parquet"))
         return write_position_deletes(self.table, written[-1], file, positions)
 
+    def _died(self, group: GroupResult, gone: Collection[str], index: DeleteIndex, there: Collection[str]) -> _Rows:
+        """Return the rows of a file group's old files that died since the start; some may have been dead before."""
+        tasks = group.sampled.group.tasks
+        kept = [task for task in tasks if task.data_file.file_path not in gone]
+        died: _Rows = [(task, None) for task in tasks if task.data_file.file_path in gone]
+        return died + self._newly_deleted(kept, index, there)
+
     def _dead_rows(
-        self, group: GroupResult, gone: Collection[str], index: DeleteIndex, there: Collection[str]
+        self, group: GroupResult, died: _Rows, before: TranslatedDeletes
     ) -> Iterator[tuple[DataFile, _Longs]]:
         """Yield the new files of a file group that hold dead rows, with their positions."""
-        tasks = group.sampled.group.tasks
-        died: _Rows = [(task, None) for task in tasks if task.data_file.file_path in gone]
-        kept = [task for task in tasks if task.data_file.file_path not in gone]
-        died += self._newly_deleted(kept, index, there)
-        if not died:
-            return
-        files, positions = _Lookup(self.table, group.files, self.memory_limit // 8).find(died)
-        for number in np.unique(files):
-            yield group.files[number], np.sort(positions[files == number])
+        known = {file.file_path: before.dead[file.file_path] for file in group.files if file.file_path in before.dead}
+        rows = _died_since(died, group, before)
+        if rows is None:
+            rows, known = died, {}
+        found = _Lookup(self.table, group.files, self.memory_limit // 8, known).find(rows) if rows else {}
+        for file in group.files:
+            positions = [each[file.file_path] for each in (known, found) if file.file_path in each]
+            if positions:
+                yield file, np.sort(np.concatenate(positions))
 
     def _newly_deleted(self, tasks: Sequence[DataFileTask], index: DeleteIndex, there: Collection[str]) -> _Rows:
         """Return files with the positions in delete files that came since the start; some may have been dead before.
@@ -141,10 +156,14 @@ class Translator:
 
 
 class _Lookup:
-    """Looks for rows of a file group's old files in its new files; rows that are held take at most ``most`` bytes."""
+    """Looks for rows of a file group's old files in its new files; rows that are held take at most ``most`` bytes.
 
-    def __init__(self, table: Table, files: Sequence[DataFile], most: int) -> None:
+    ``known`` are the positions of dead rows that were found before, by path of the new file.
+    """
+
+    def __init__(self, table: Table, files: Sequence[DataFile], most: int, known: Mapping[str, _Longs]) -> None:
         self._table = table
+        self._known = known
         self._new: _Rows = [(DataFileTask(file, 0), None) for file in files]
         self._most_bytes = most
         self._rows = sum(file.record_count for file in files)
@@ -153,13 +172,15 @@ class _Lookup:
         self._fields = [field for field in fields if isinstance(field.field_type, PrimitiveType)]
         self._has_nested = len(self._fields) < len(fields)
 
-    def find(self, died: _Rows) -> tuple[_Longs, _Longs]:
-        """Return the dead rows of the new files: the numbers of the files, and the positions."""
+    def find(self, died: _Rows) -> dict[str, _Longs]:
+        """Return the positions of the dead rows by path of the new file."""
         columns = self._lookup_columns()
-        dead = self._read(died, columns, int(self._rows * _MOST_DEAD), "of a file group's rows were deleted")
+        known = sum(map(len, self._known.values()))
+        of_what = "of a file group's rows were deleted" + (f" after {known:,}" if known else "")
+        dead = self._read(died, columns, int(self._rows * _MOST_DEAD) - known, of_what)
         if not dead.num_rows:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        hits = self._hits(self._new, columns, dead)
+            return {}
+        hits = self._not_known(self._hits(self._new, columns, dead))
         groups, wanted, found = _alike(dead, hits)
         unsure = (found > wanted)[groups]
         certain = hits.filter(~unsure[dead.num_rows :])
@@ -176,7 +197,18 @@ class _Lookup:
             starts = np.cumsum(found) - found
             is_dead = np.arange(len(order)) - starts[groups[order]] < wanted[groups[order]]
             certain = pa.concat_tables(each.select([_FILE, _POSITION]) for each in (certain, hits.take(order[is_dead])))
-        return certain[_FILE].to_numpy(), certain[_POSITION].to_numpy()
+        rows = zip(self._new, _by_file(certain, len(self._new)), strict=True)
+        return {task.data_file.file_path: positions for (task, _), positions in rows if len(positions)}
+
+    def _not_known(self, hits: pa.Table) -> pa.Table:
+        """Return hits without the copies of rows that died before: each other old row has a copy among these."""
+        files, positions = hits[_FILE].to_numpy(), hits[_POSITION].to_numpy()
+        is_new = np.ones(hits.num_rows, bool)
+        for number, (task, _) in enumerate(self._new):
+            known = self._known.get(task.data_file.file_path)
+            if known is not None:
+                is_new[(files == number) & np.isin(positions, known)] = False
+        return hits.filter(pa.array(is_new))
 
     def _hits(self, rows: _Rows, fields: Sequence[NestedField], dead: pa.Table) -> pa.Table:
         """Read the rows of new files that equal dead ones in some columns."""
@@ -252,12 +284,35 @@ def _exact(column: pa.Array) -> pa.Array:
     return column
 
 
+def _died_since(died: _Rows, group: GroupResult, before: TranslatedDeletes) -> _Rows | None:
+    """Return the rows that died since an earlier translation; None if rows that died before it are live again."""
+    now = {task.data_file.file_path: positions for task, positions in died}
+    since: _Rows = []
+    for task in group.sampled.group.tasks:
+        path = task.data_file.file_path
+        are, were = now.get(path, _NO_ROWS), before.died.get(path, _NO_ROWS)
+        if are is not None and (were is None or len(np.setdiff1d(were, are))):
+            return None
+        if were is None:
+            continue
+        rest = are
+        if len(were):
+            rest = np.setdiff1d(np.arange(task.data_file.record_count) if are is None else are, were)
+        if rest is None or len(rest):
+            since.append((task, rest))
+    return since
+
+
 def _rows_of(rows: pa.Table, tasks: Sequence[DataFileTask]) -> _Rows:
     """Return all files, also those without rows, so that they keep their numbers."""
+    return list(zip(tasks, _by_file(rows, len(tasks)), strict=True))
+
+
+def _by_file(rows: pa.Table, count: int) -> list[_Longs]:
+    """Return the sorted positions of the rows in each of so many files."""
     files, positions = rows[_FILE].to_numpy(), rows[_POSITION].to_numpy()
     order = np.lexsort((positions, files))
-    ends = np.searchsorted(files[order], np.arange(1, len(tasks)))
-    return list(zip(tasks, np.split(positions[order], ends), strict=True))
+    return np.split(positions[order], np.searchsorted(files[order], np.arange(1, count)))
 
 
 def _alike(dead: pa.Table, hits: pa.Table) -> tuple[_Longs, _Longs, _Longs]:

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+import numpy as np
+import numpy.typing as npt
 from pyiceberg.exceptions import (
     BadRequestError,
     CommitFailedException,
@@ -68,8 +70,8 @@ logger = logging.getLogger("iceberg_zorder")
 
 REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
 """Errors of catalogs that did not try to commit."""
-_MOST_TRANSLATIONS = 3
-"""Translations in a row; writers that are faster each time are too fast."""
+_MOST_TRANSLATIONS = 10
+"""Translations in a row; each after the first looks up only what died since the one before."""
 
 
 class TableCommit(ABC):
@@ -263,13 +265,27 @@ class Replacement:
     """Paths of the delete files that applied to the removed files."""
 
 
+@dataclass(frozen=True, eq=False)
+class TranslatedDeletes:
+    """Delete files for rows of new files that are dead at a head, and the sorted positions of these rows by path."""
+
+    files: Sequence[DataFile] = ()
+    died: Mapping[str, npt.NDArray[np.int64] | None] = field(default_factory=dict)
+    """The rows in the old files; None for all rows of a file."""
+    dead: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """The same rows in the new files."""
+
+
 class DeleteTranslator(Protocol):
     """Translates deletes that others committed during a rewrite."""
 
-    def translate(self, head: Head, gone: Collection[str], written: list[str]) -> list[DataFile]:
-        """Return delete files for the rows of new files that are dead at the head; raises ConflictError.
+    def translate(
+        self, head: Head, gone: Collection[str], written: list[str], before: TranslatedDeletes
+    ) -> TranslatedDeletes:
+        """Write delete files for the rows of new files that are dead at the head; raises ConflictError.
 
         ``gone`` are the paths of old files that the head lacks. The paths of all files are appended to ``written``.
+        ``before`` was found at an earlier head: only rows that died since are looked for.
         """
 
 
@@ -309,7 +325,7 @@ class ReplacementCommit(TableCommit):
         self._translator = translator
         self._translations = 0
         self._translated_state: object = None
-        self._translated_deletes: list[DataFile] = []
+        self._translated_deletes = TranslatedDeletes()
         self.translation_seconds = 0.0
         """The time that translations took, in all attempts."""
         self.gone: frozenset[str] = frozenset()
@@ -341,7 +357,7 @@ class ReplacementCommit(TableCommit):
         if conflict and state != self._translated_state:
             self._translated_deletes = self._translated(content, conflict)
             self._translated_state = state
-        deletes = self._translated_deletes if conflict else []
+        deletes = self._translated_deletes.files if conflict else ()
         released = released_deletes(content, metadata.specs(), self._number if added else None)
         return self._writer.write(content, released, self._number, deletes)
 
@@ -363,7 +379,7 @@ class ReplacementCommit(TableCommit):
             f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
         )
 
-    def _translated(self, head: Head, conflict: ConflictError) -> list[DataFile]:
+    def _translated(self, head: Head, conflict: ConflictError) -> TranslatedDeletes:
         """Translate deletes of others; raises the conflict, with a reason, where that is not possible."""
         if self._translator is None:
             raise conflict
@@ -376,12 +392,12 @@ class ReplacementCommit(TableCommit):
             raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
         since = time.monotonic()
         try:
-            deletes = self._translator.translate(head, self.gone, self._writer.written)
+            deletes = self._translator.translate(head, self.gone, self._writer.written, self._translated_deletes)
         except ConflictError as error:
             raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
         finally:
             self.translation_seconds += time.monotonic() - since
-        self._translations += bool(deletes)
+        self._translations += bool(deletes.files)
         return deletes
 
 

@@ -19,6 +19,7 @@ from pyiceberg.types import LongType
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files, translation, undo
 from iceberg_zorder.pyiceberg.commit.head import Head
+from iceberg_zorder.pyiceberg.commit.replacement import TranslatedDeletes
 from iceberg_zorder.pyiceberg.compat import write_list
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.rewrite.result import RewriteResult
@@ -290,12 +291,71 @@ def test_a_writer_that_slips_in(tmp_path: Path, ids: Callable[[Live], list[int]]
     assert live.is_clean()
 
 
+def _remove_small(live: Live) -> None:
+    if len(files_of(live.other.refresh())) == 3:
+        live.other.delete("id >= 1000")
+
+
+def _revive(live: Live) -> None:
+    """A rollback, or a compaction of deletes that loses some."""
+    if any(entries_of(live.other.refresh(), ManifestContent.DELETES)):
+        commit_files(live.other, without=ManifestContent.DELETES)
+
+
+_STEPS = {
+    "one": lambda live: live.delete(3, file=1),
+    "equal rows": lambda live: live.delete(1, 2),
+    "the rest of the small file": _remove_small,
+    "revive": _revive,
+}
+
+
+@pytest.mark.parametrize("second", _STEPS)
+@pytest.mark.parametrize("first", _STEPS)
+def test_later_translations_look_for_rows_that_died_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    """Whatever two writers do after one that deletes, and after another translation."""
+    twins = pa.concat_tables([numbers(8, 9)] * 3 + [numbers(0, 150)])
+    live = Live(tmp_path, appends=[twins, numbers(200, 400), numbers(1000, 1004)])
+    searched: list[dict[str, int | None]] = []
+    find = translation._Lookup.find
+
+    def counted(this: translation._Lookup, died: translation._Rows) -> Any:
+        searched.append({task.data_file.file_path: None if rows is None else len(rows) for task, rows in died})
+        return find(this, died)
+
+    monkeypatch.setattr(translation._Lookup, "find", counted)
+
+    def rows_of(live: Live) -> Counter[str]:
+        return Counter(map(repr, live.other.refresh().scan().to_arrow().to_pylist()))
+
+    expected: Counter[str] = Counter()
+
+    def delete() -> None:
+        live.delete(0)
+        live.delete(0, file=2)
+
+    def take_last_step() -> None:
+        _STEPS[second](live)
+        expected.update(rows_of(live))
+
+    assert live.rewrite(delete, lambda: _STEPS[first](live), take_last_step).rewritten_data_files_count
+    assert rows_of(live) == expected
+    assert live.is_clean()
+    twins_path, others_path, small_path = (file.file_path for file in live.files)
+    if (first, second) == ("one", "equal rows"):
+        assert searched == [{twins_path: 1, small_path: 1}, {others_path: 1}, {twins_path: 2}]
+    if (first, second) == ("one", "the rest of the small file"):
+        assert searched[-1] == {small_path: 3}
+
+
 def test_appends_leave_dead_rows_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     live = Live(tmp_path, properties={"commit.retry.num-retries": "6"})
     heads = []
     translate = translation.Translator.translate
 
-    def counted(this: translation.Translator, head: Head, *given: Any) -> list[DataFile]:
+    def counted(this: translation.Translator, head: Head, *given: Any) -> TranslatedDeletes:
         heads.append(head)
         return translate(this, head, *given)
 
@@ -335,12 +395,12 @@ def test_a_column_more_when_planned_again(tmp_path: Path) -> None:
 
 
 def test_a_faster_writer(tmp_path: Path, ids: Callable[[Live], list[int]], caplog: pytest.LogCaptureFixture) -> None:
-    """After three translations in a row the files are planned again."""
-    live = Live(tmp_path)
-    result = live.rewrite(*(lambda each=each: live.delete(each) for each in range(5)))
-    assert "3 translations came too late" in caplog.text
+    """After ten translations in a row the files are planned again."""
+    live = Live(tmp_path, properties={"commit.retry.num-retries": "20"})
+    result = live.rewrite(*(lambda each=each: live.delete(each) for each in range(12)))
+    assert "10 translations came too late" in caplog.text
     assert result.rewritten_data_files_count == 2
-    assert ids(live) == [*range(5, 200)]
+    assert ids(live) == [*range(12, 200)]
     assert live.is_clean()
 
 

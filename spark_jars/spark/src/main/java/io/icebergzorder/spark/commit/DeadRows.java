@@ -1,5 +1,7 @@
 package io.icebergzorder.spark.commit;
 
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.spark.bounds.TrustedBounds;
 import io.icebergzorder.spark.commit.DeleteTranslation.Refusal;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
@@ -8,10 +10,12 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import java.io.Serializable;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -43,6 +47,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class DeadRows {
   private static final double MOST_DEAD = 0.05;
   private static final double MOST_READ = 0.25;
+  /** Compressed bytes of a row from which values of a column, or of several together, hardly ever repeat. */
+  private static final int KEY_BYTES = 6;
   /** Less is read whatever its share. */
   private static final long FREE_BYTES = 64L << 20;
 
@@ -52,15 +58,24 @@ public final class DeadRows {
 
   private static final Set<Type.TypeID> HASHED_TYPES = EnumSet.of(Type.TypeID.STRING, Type.TypeID.BINARY, Type.TypeID.FIXED);
   private static final int SHA_BITS = 256;
+  private static final long[] NONE = {};
 
   private final RewriteSession session;
   private final Table table;
   private final boolean hasRowIds;
+  private final List<Types.NestedField> bounded;
 
-  DeadRows(RewriteSession session, Table table, boolean hasRowIds) {
+  /** Finds rows of a table whose new files are narrow in some columns. */
+  DeadRows(RewriteSession session, Table table, boolean hasRowIds, List<ClusteringColumn> columns) {
     this.session = session;
     this.table = table;
     this.hasRowIds = hasRowIds;
+    this.bounded =
+        columns.stream()
+            .filter(column -> column.parts().size() == 1)
+            .flatMap(column -> Stream.ofNullable(table.schema().asStruct().field(column.parts().get(0))))
+            .filter(TrustedBounds::serves)
+            .toList();
     session.spark().conf().set("spark.sql.datetime.java8API.enabled", "true");
     // The limit of rows must not keep tasks from running at the same time.
     session.spark().conf().set("spark.sql.limit.initialNumPartitions", String.valueOf(Integer.MAX_VALUE));
@@ -73,7 +88,11 @@ public final class DeadRows {
     }
   }
 
-  private record Found(Source source, long position, Object[] values) {}
+  private record Found(Source source, long position, Object[] values) {
+    String path() {
+      return source.file().location();
+    }
+  }
 
   /** What rows of a file group are compared by. */
   private record Key(int group, List<Object> values) {}
@@ -81,23 +100,35 @@ public final class DeadRows {
   /** The columns of a row that are read. */
   private interface Columns extends Function<Dataset<Row>, List<Column>> {}
 
-  /** Returns the dead rows' positions by new file; given are their positions by path of the old file. All are sorted. */
-  Map<DataFile, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> written) {
+  /**
+   * Returns the dead rows' positions by path of the new file; given are their positions by path of the old file, and those of dead rows that
+   * were found in the new files before. All are sorted.
+   */
+  Map<String, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> written, Map<String, long[]> before) {
     Columns key = hasRowIds ? DeadRows::rowId : hash(written);
+    // More rows than files are in most of these.
+    boolean areFew = positions.values().stream().mapToLong(each -> each.length).sum() < written.size();
+    Columns keyAndBounded = rows -> Stream.concat(key.apply(rows).stream(), bounded.stream().map(field -> column(rows, field.name()))).toList();
     // Old files are read with the deletes of the start, so rows that were dead at the start are not read.
-    Map<Key, List<Found>> died = byKey(read(old, positions, null, key, MOST_ROWS));
-    checkShares(died, written);
+    List<Found> dead = read(old, positions, null, areFew ? keyAndBounded : key, MOST_ROWS);
+    Map<Key, List<Found>> died = byKey(dead, 1);
+    checkShares(died, written, before);
     if (died.isEmpty()) {
       return Map.of();
     }
     long[] keys = died.keySet().stream().mapToLong(DeadRows::rowIdOrHash).sorted().distinct().toArray();
-    Map<Key, List<Found>> candidates = byKey(read(written, null, keys, key, MOST_ROWS));
+    List<Found> alive =
+        read(areFew ? mayHold(written, dead) : written, null, keys, key, MOST_ROWS).stream()
+            .filter(row -> Arrays.binarySearch(before.getOrDefault(row.path(), NONE), row.position) < 0)
+            .toList();
+    Map<Key, List<Found>> candidates = byKey(alive, 1);
     List<Found> found = new ArrayList<>();
     List<Found> doubtfulOld = new ArrayList<>();
     List<Found> doubtfulNew = new ArrayList<>();
     died.forEach((number, rows) -> {
       List<Found> alike = candidates.getOrDefault(number, List.of());
-      // Each old row has one copy in the new files. If as many rows match a key as died with it, all of them are dead.
+      // Each old row has one copy in the new files, also without the copies of those that died before. If as many rows match a key as died
+      // with it, all of them are dead.
       boolean areAll = alike.size() == rows.size();
       (areAll ? found : doubtfulNew).addAll(alike);
       doubtfulOld.addAll(areAll ? List.of() : rows);
@@ -105,9 +136,34 @@ public final class DeadRows {
     if (!doubtfulOld.isEmpty()) {
       found.addAll(equal(doubtfulOld, doubtfulNew, written));
     }
-    Map<DataFile, long[]> byFile = new LinkedHashMap<>();
-    positions(found).forEach((source, of) -> byFile.put(source.file(), of));
+    Map<String, long[]> byFile = new LinkedHashMap<>();
+    positions(found).forEach((source, of) -> byFile.put(source.file().location(), of));
     return byFile;
+  }
+
+  /** The new files that may hold one of the rows, by their bounds. */
+  private List<Source> mayHold(List<Source> written, List<Found> rows) {
+    Map<Integer, List<Comparable<Object>[]>> keys =
+        rows.stream().collect(Collectors.groupingBy(row -> row.source.group, Collectors.mapping(this::boundedKeys, Collectors.toList())));
+    return written.stream()
+        .filter(source -> {
+          TrustedBounds[] bounds = bounded.stream().map(field -> TrustedBounds.from(source.file(), field)).toArray(TrustedBounds[]::new);
+          return keys.getOrDefault(source.group, List.of()).stream()
+              .anyMatch(row -> IntStream.range(0, bounds.length).allMatch(i -> bounds[i] == null || row[i] == null || bounds[i].contain(row[i])));
+        })
+        .toList();
+  }
+
+  /** The values of a row in the form of bounds; null if a value is NULL, or a text that is no UTF-8. */
+  @SuppressWarnings("unchecked")
+  private Comparable<Object>[] boundedKeys(Found row) {
+    return IntStream.range(0, bounded.size())
+        .mapToObj(i -> {
+          Object value = row.values[1 + i];
+          boolean isUnknown = value == null || value instanceof String text && text.indexOf('\uFFFD') >= 0;
+          return isUnknown ? null : TrustedBounds.key(bounded.get(i).type(), SparkInternals.internalValue(value));
+        })
+        .toArray(Comparable[]::new);
   }
 
   private static long rowIdOrHash(Key key) {
@@ -117,10 +173,11 @@ public final class DeadRows {
     return (Long) key.values.get(0);
   }
 
-  private static void checkShares(Map<Key, List<Found>> died, List<Source> written) {
+  private static void checkShares(Map<Key, List<Found>> died, List<Source> written, Map<String, long[]> before) {
     Map<Integer, Long> rows = written.stream().collect(Collectors.groupingBy(Source::group, Collectors.summingLong(each -> each.file().recordCount())));
     Map<Integer, Integer> dead = new HashMap<>();
     died.forEach((key, found) -> dead.merge(key.group, found.size(), Integer::sum));
+    written.forEach(each -> dead.merge(each.group, before.getOrDefault(each.file().location(), NONE).length, Integer::sum));
     Set<Integer> tooMany = new HashSet<>(dead.keySet());
     tooMany.removeIf(group -> dead.get(group) <= MOST_DEAD * rows.getOrDefault(group, 0L));
     if (!tooMany.isEmpty()) {
@@ -134,7 +191,7 @@ public final class DeadRows {
     return List.of(rows.col(MetadataColumns.ROW_ID.name()));
   }
 
-  /** A hash of the largest columns that may be read: these tell most rows apart. */
+  /** A hash of a few narrow columns whose values together hardly repeat. */
   private Columns hash(List<Source> written) {
     List<Types.NestedField> columns = table.schema().columns();
     Map<String, Long> sizes = new HashMap<>();
@@ -143,12 +200,22 @@ public final class DeadRows {
         sizes.put(field.name(), bytes(written, file -> size(file, field.fieldId(), columns.size())));
       }
     }
-    long left = bytesToRead(written);
-    List<String> names = new ArrayList<>();
+    long wideEnough = KEY_BYTES * written.stream().mapToLong(each -> each.file().recordCount()).sum();
     Comparator<String> bySize = Comparator.comparing(sizes::get);
-    for (String name : sizes.keySet().stream().sorted(bySize.reversed().thenComparing(Comparator.naturalOrder())).toList()) {
-      if (sizes.get(name) <= left) {
-        left -= sizes.get(name);
+    Deque<String> narrowest = new ArrayDeque<>();
+    long all = 0;
+    for (String name : sizes.keySet().stream().sorted(bySize.thenComparing(Comparator.naturalOrder())).toList()) {
+      if (all < wideEnough) {
+        all += sizes.get(name);
+        narrowest.push(name);
+      }
+    }
+    // The widest of these first, so that they are few.
+    long taken = 0;
+    List<String> names = new ArrayList<>();
+    for (String name : narrowest) {
+      if (taken + sizes.get(name) <= bytesToRead(written) && (taken < wideEnough || names.isEmpty())) {
+        taken += sizes.get(name);
         names.add(name);
       }
     }
@@ -189,9 +256,10 @@ public final class DeadRows {
     if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > bytesToRead(written)) {
       throw new Refusal("more than 25% of the bytes of the new files would be read to tell rows apart");
     }
-    Map<Key, List<Found>> alike = byKey(whole(candidates));
+    int width = table.schema().columns().size();
+    Map<Key, List<Found>> alike = byKey(whole(candidates), width);
     List<Found> found = new ArrayList<>();
-    byKey(whole(died)).forEach((key, rows) -> {
+    byKey(whole(died), width).forEach((key, rows) -> {
       List<Found> equal = alike.getOrDefault(key, List.of());
       if (equal.size() < rows.size()) {
         throw new Refusal("%d equal rows were deleted, but the new files have %d of them".formatted(rows.size(), equal.size()));
@@ -226,11 +294,11 @@ public final class DeadRows {
         .toList();
   }
 
-  /** Rows that have the same values, bit by bit. */
-  private static Map<Key, List<Found>> byKey(List<Found> rows) {
+  /** Rows that have the same first values, bit by bit. */
+  private static Map<Key, List<Found>> byKey(List<Found> rows, int width) {
     return rows.stream()
         .collect(Collectors.groupingBy(
-            row -> new Key(row.source.group, Arrays.asList(Arrays.stream(row.values).map(DeadRows::exact).toArray())),
+            row -> new Key(row.source.group, Arrays.asList(Arrays.stream(row.values).limit(width).map(DeadRows::exact).toArray())),
             LinkedHashMap::new,
             Collectors.toList()));
   }
@@ -247,6 +315,9 @@ public final class DeadRows {
 
   /** Reads the rows at sorted positions, or those whose first column is among sorted keys. */
   private List<Found> read(List<Source> sources, Map<String, long[]> positions, long[] keys, Columns columns, int most) {
+    if (sources.isEmpty()) {
+      return List.of();
+    }
     try (StagedScan scan = new StagedScan(session.spark(), table, sources.stream().map(Source::task).toList());
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());

@@ -1,11 +1,14 @@
 package io.icebergzorder.spark.commit;
 
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.spark.commit.DeadRows.Source;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.StartingPoint;
+import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.FileScope;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -15,6 +18,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -60,19 +64,22 @@ final class DeleteTranslation {
   private static final long KEPT_IN_MEMORY = 64L << 20;
   /** No row of a table has this id, or one of the next. */
   private static final long NO_ROW_ID = Long.MIN_VALUE;
+  private static final long[] NONE = {};
 
   private final RewriteSession session;
   private final Table table;
   private final Snapshot start;
   private final StartingPoint point;
+  private final List<ClusteringColumn> columns;
   private final int formatVersion;
   private final boolean hasRowIds;
 
-  DeleteTranslation(RewriteSession session, Table table, Snapshot start, StartingPoint point) {
+  DeleteTranslation(RewriteSession session, Table table, TablePlan plan) {
     this.session = session;
     this.table = table;
-    this.start = start;
-    this.point = point;
+    this.point = plan.start();
+    this.start = table.snapshot(point.snapshotId());
+    this.columns = plan.order().columns();
     this.formatVersion = TableUtil.formatVersion(table);
     this.hasRowIds = formatVersion >= WITH_ROW_IDS;
   }
@@ -104,13 +111,33 @@ final class DeleteTranslation {
    * @param applied the delete files that apply to the rewritten files there
    * @param removed those of them that apply to no other file, or one that was written anew for the others
    * @param added new delete files, which are written
-   * @param rows the number of rows that they delete
-   * @param files the number of data files that have such rows
+   * @param deleted the positions that are deleted since the start, by path of the rewritten file
+   * @param dead the positions of the same rows by path of the new file, where the new delete files delete them
    */
-  record Translated(Snapshot head, Collection<DeleteFile> applied, List<DeleteFile> removed, List<DeleteFile> added, long rows, int files) {}
+  record Translated(
+      Snapshot head,
+      Collection<DeleteFile> applied,
+      List<DeleteFile> removed,
+      List<DeleteFile> added,
+      Map<String, long[]> deleted,
+      Map<String, long[]> dead) {
+    long rows() {
+      return dead.values().stream().mapToLong(positions -> positions.length).sum();
+    }
 
-  /** Translates the deletes at the branch's head. */
-  Translated translate(Collection<RewriteFileGroup> groups) throws IOException {
+    /** Whether all that was deleted then is still deleted. */
+    private boolean isPartOf(Map<String, long[]> others) {
+      return deleted.entrySet().stream()
+          .allMatch(each -> others.containsKey(each.getKey()) && notAmong(others.get(each.getKey()), each.getValue()).length == 0);
+    }
+  }
+
+  /**
+   * Translates the deletes at the branch's head.
+   *
+   * @param before what was found for the same file groups at an earlier head
+   */
+  Translated translate(Collection<RewriteFileGroup> groups, Optional<Translated> before) throws IOException {
     table.refresh();
     Snapshot head = checkedHead();
     List<Source> rewritten = new ArrayList<>();
@@ -143,7 +170,7 @@ final class DeleteTranslation {
     now.values().forEach(task -> task.deletes().forEach(each -> applied.put(RemovedDeleteCheck.identity(each), each)));
     List<DeleteFile> removed = new ArrayList<>(applied.values());
     removed.removeIf(each -> !isOfPositions(each) || shared.contains(RemovedDeleteCheck.identity(each)));
-    Map<DataFile, long[]> dead = dead(rewritten, deleted, written);
+    Map<DataFile, long[]> dead = dead(rewritten, deleted, written, before.filter(each -> each.isPartOf(deleted)));
     DeleteFileWriter writer = new DeleteFileWriter(table);
     try {
       if (hasRowIds) {
@@ -158,8 +185,9 @@ final class DeleteTranslation {
       DeleteFileWriter.delete(table, writer.written());
       throw e;
     }
-    long rows = dead.values().stream().mapToLong(positions -> positions.length).sum();
-    return new Translated(head, applied.values(), removed, writer.written(), rows, dead.size());
+    Map<String, long[]> byPath = new HashMap<>();
+    dead.forEach((file, positions) -> byPath.put(file.location(), positions));
+    return new Translated(head, applied.values(), removed, writer.written(), deleted, byPath);
   }
 
   private Snapshot checkedHead() {
@@ -291,11 +319,37 @@ final class DeleteTranslation {
     }
   }
 
-  private Map<DataFile, long[]> dead(List<Source> rewritten, Map<String, long[]> deleted, List<Source> written) {
-    List<Source> concerned = rewritten.stream().filter(source -> deleted.containsKey(source.file().location())).toList();
+  /** The positions of dead rows in the new files; looks only for those that were not found before. */
+  private Map<DataFile, long[]> dead(
+      List<Source> rewritten, Map<String, long[]> deleted, List<Source> written, Optional<Translated> before) {
+    Map<String, long[]> found = before.map(Translated::dead).orElse(Map.of());
+    Map<String, long[]> wanted = new HashMap<>();
+    deleted.forEach((path, positions) -> {
+      long[] others = notAmong(before.map(each -> each.deleted().get(path)).orElse(NONE), positions);
+      if (others.length > 0) {
+        wanted.put(path, others);
+      }
+    });
+    List<Source> concerned = rewritten.stream().filter(source -> wanted.containsKey(source.file().location())).toList();
     Set<Integer> groups = concerned.stream().map(Source::group).collect(Collectors.toSet());
     List<Source> candidates = written.stream().filter(source -> groups.contains(source.group())).toList();
-    return concerned.isEmpty() ? Map.of() : new DeadRows(session, table, hasRowIds).find(concerned, deleted, candidates);
+    Map<String, long[]> more =
+        concerned.isEmpty() ? Map.of() : new DeadRows(session, table, hasRowIds, columns).find(concerned, wanted, candidates, found);
+    Map<DataFile, long[]> dead = new LinkedHashMap<>();
+    for (Source source : written) {
+      String path = source.file().location();
+      long[] positions =
+          LongStream.concat(Arrays.stream(found.getOrDefault(path, NONE)), Arrays.stream(more.getOrDefault(path, NONE))).sorted().toArray();
+      if (positions.length > 0) {
+        dead.put(source.file(), positions);
+      }
+    }
+    return dead;
+  }
+
+  /** The positions that are not among others; both are sorted. */
+  private static long[] notAmong(long[] others, long[] positions) {
+    return others.length == 0 ? positions : Arrays.stream(positions).filter(each -> Arrays.binarySearch(others, each) < 0).toArray();
   }
 
   /** Writes the smallest shared delete file anew for the other files, and returns the old one: Iceberg adds no delete file unless one is removed. */

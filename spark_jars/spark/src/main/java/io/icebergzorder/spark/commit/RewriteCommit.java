@@ -6,8 +6,7 @@ import io.icebergzorder.spark.commit.DeleteTranslation.Translated;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.plan.StartingPoint;
-import io.icebergzorder.spark.spec.RewriteOptions;
+import io.icebergzorder.spark.plan.TablePlan;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -47,7 +46,8 @@ public final class RewriteCommit {
   private static final Logger LOG = LoggerFactory.getLogger(RewriteCommit.class);
   private static final String TRANSLATED_DELETES = "zorder.translated-deletes";
   private static final String TRANSLATED_DELETE_FILES = "zorder.translated-delete-files";
-  private static final int MOST_TRANSLATIONS = 3;
+  /** Each after the first looks up only what was deleted since the one before. */
+  private static final int MOST_TRANSLATIONS = 10;
   private static final double NANOS = 1e9;
 
   private final Table table;
@@ -98,21 +98,20 @@ public final class RewriteCommit {
   public RewriteCommit(
       RewriteSession session,
       Table table,
-      StartingPoint start,
-      RewriteOptions options,
+      TablePlan plan,
       Function<Collection<RewriteFileGroup>, Map<String, String>> summary) {
     this.table = table;
-    this.branch = start.branch();
-    this.start = table.snapshot(start.snapshotId());
+    this.branch = plan.start().branch();
+    this.start = table.snapshot(plan.start().snapshotId());
     if (this.start == null) {
       throw new IllegalStateException(
           "Cannot rewrite %s, because its starting snapshot %d has expired. Run it again."
-              .formatted(table.name(), start.snapshotId()));
+              .formatted(table.name(), plan.start().snapshotId()));
     }
     this.formatVersion = TableUtil.formatVersion(table);
-    this.useStartingSequenceNumber = options.useStartingSequenceNumber();
+    this.useStartingSequenceNumber = plan.options().useStartingSequenceNumber();
     this.summary = summary;
-    this.translation = options.resolvesConflicts() ? Optional.of(new DeleteTranslation(session, table, this.start, start)) : Optional.empty();
+    this.translation = plan.options().resolvesConflicts() ? Optional.of(new DeleteTranslation(session, table, plan)) : Optional.empty();
   }
 
   /** What was translated so far. */
@@ -221,11 +220,13 @@ public final class RewriteCommit {
   /** Translates what others have deleted since the start, and commits on top of that; again if others were faster. */
   private void translateAndCommit(Collection<RewriteFileGroup> groups, Map<String, String> properties, ValidationException conflict) {
     ValidationException last = conflict;
+    Optional<Translated> before = Optional.empty();
     int count = 0;
     for (; translation.isPresent() && !attempt.isRefused() && count < MOST_TRANSLATIONS; count++) {
       long since = System.nanoTime();
-      Translated deletes = translate(groups, last);
-      TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.files(), (System.nanoTime() - since) / NANOS);
+      Translated deletes = translate(groups, before, last);
+      before = Optional.of(deletes);
+      TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.dead().size(), (System.nanoTime() - since) / NANOS);
       try {
         commit(groups, properties, deletes);
         add(found);
@@ -262,10 +263,10 @@ public final class RewriteCommit {
     }
   }
 
-  private Translated translate(Collection<RewriteFileGroup> groups, ValidationException conflict) {
+  private Translated translate(Collection<RewriteFileGroup> groups, Optional<Translated> before, ValidationException conflict) {
     List<RewriteFileGroup> numbered = List.copyOf(groups);
     try {
-      return translation.orElseThrow().translate(numbered);
+      return translation.orElseThrow().translate(numbered, before);
     } catch (Exception e) {
       // Spark throws InterruptedException without declaring it.
       if (e instanceof InterruptedException) {
@@ -294,7 +295,7 @@ public final class RewriteCommit {
     properties.forEach(rewrite::set);
     if (deletes.rows() > 0) {
       rewrite.set(TRANSLATED_DELETES, String.valueOf(deletes.rows()));
-      rewrite.set(TRANSLATED_DELETE_FILES, String.valueOf(deletes.files()));
+      rewrite.set(TRANSLATED_DELETE_FILES, String.valueOf(deletes.dead().size()));
     }
     rewrite.commit();
   }

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.joins;
 
+import io.icebergzorder.spark.bounds.TrustedBounds;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.Optional;

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.joins;
 
+import io.icebergzorder.spark.bounds.TrustedBounds;
 import io.icebergzorder.spark.internals.PlannedTasks;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.lang.reflect.Method;

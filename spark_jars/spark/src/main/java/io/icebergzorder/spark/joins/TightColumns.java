@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.joins;
 
+import io.icebergzorder.spark.bounds.TrustedBounds;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;

@@ -312,7 +312,7 @@ public final class Rewrite {
         (SparkWriteConf)
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
     RunMeasurement measurement = new RunMeasurement(attempt.target, sampled, settings.extraSnapshotMetadata(), attempt.id, since);
-    RewriteCommit commit = new RewriteCommit(session, table, plan.start(), plan.options(), measurement::summary);
+    RewriteCommit commit = new RewriteCommit(session, table, plan, measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     FileGroupPool pool = new FileGroupPool(rewriter, commit, plan.options(), planJobs(session, sampled), sampled.failures());
     // Made before anything is written: an Iceberg that cannot do it is refused.

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.joins;
+package io.icebergzorder.spark.bounds;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;

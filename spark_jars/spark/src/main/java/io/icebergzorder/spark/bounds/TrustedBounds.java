@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.joins;
+package io.icebergzorder.spark.bounds;
 
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -14,10 +14,10 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The bounds of one column in one data file, if every value of the file's rows lies between them. They and the keys of joins are numbers,
+ * The bounds of one column in one data file, if every value of the file's rows lies between them. They, and what is compared with them, are numbers,
  * unscaled decimals or text, ordered as Spark orders the values.
  */
-record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
+public record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
   /** Microseconds of 8.9 years. Timestamps nearer to 1970 may be milliseconds of an imported file, as bounds or as Spark reads them. */
   private static final long MAY_BE_MILLISECONDS = 1L << 48;
 
@@ -31,7 +31,7 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
    * Whether bounds of a column are ordered as Spark compares its values. Spark normalizes floats and doubles in joins, so they are no
    * columns. Nor are metadata columns: a row's id or sequence number that is not in the file is inherited, and not within its bounds.
    */
-  static boolean serves(Types.NestedField field) {
+  public static boolean serves(Types.NestedField field) {
     return field.fieldId() < FIRST_RESERVED_ID
         && switch (field.type().typeId()) {
           case INTEGER, LONG, DATE, TIMESTAMP, DECIMAL, STRING -> true;
@@ -45,7 +45,7 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
    * some row groups only. Writers of Iceberg and PyIceberg set the offsets. Nor are bounds of text in several row groups trusted: Arrow
    * leaves them out for a row group with a long text, and PyIceberg then takes those of the others.
    */
-  static TrustedBounds from(DataFile file, Types.NestedField field) {
+  public static TrustedBounds from(DataFile file, Types.NestedField field) {
     ByteBuffer least = bound(file.lowerBounds(), field);
     ByteBuffer greatest = bound(file.upperBounds(), field);
     List<Long> rowGroups = file.splitOffsets();
@@ -58,12 +58,17 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
     return lower == null || upper == null || lower.compareTo(upper) > 0 ? null : new TrustedBounds(lower, upper);
   }
 
-  /** A key of a join in the form of bounds. */
+  /** A value as Spark has it inside, in the form of bounds. */
   @SuppressWarnings("unchecked")
-  static Comparable<Object> key(Type type, Object key) {
+  public static Comparable<Object> key(Type type, Object key) {
     Object value =
         type instanceof Types.DecimalType decimal ? ((Decimal) key).toJavaBigDecimal().setScale(decimal.scale()).unscaledValue() : key;
     return (Comparable<Object>) (Object) (value instanceof Integer || value instanceof Long ? ((Number) value).longValue() : value);
+  }
+
+  /** Whether a value, which is in the form of bounds, lies between them. */
+  public boolean contain(Comparable<Object> value) {
+    return lower.compareTo(value) <= 0 && value.compareTo(upper) <= 0;
   }
 
   private static ByteBuffer bound(Map<Integer, ByteBuffer> bounds, Types.NestedField field) {
@@ -92,7 +97,7 @@ record TrustedBounds(Comparable<Object> lower, Comparable<Object> upper) {
   }
 
   /** Whether a timestamp may be a number of milliseconds or nanoseconds that is taken for microseconds. */
-  static boolean mayBeOfOtherUnit(long micros) {
+  public static boolean mayBeOfOtherUnit(long micros) {
     long distance = Math.abs(micros);
     return distance < MAY_BE_MILLISECONDS || distance >= MAY_BE_NANOSECONDS;
   }
