@@ -21,7 +21,7 @@ from tests.fuzz.types import Leaf, from_bytes, is_nan, leaves, total_order
 OF_GROUPS = 1.02
 """So many times what filters read of a file group before: of long texts and binaries, rewrites go by a beginning."""
 OF_TABLES = 1.1
-"""The same of a table: the values of rows that stay where they are have not been looked for in the new files."""
+"""The same of a table: new files are judged by rows that stay where they are as bounds show these, not as they are."""
 
 Weighted = Sequence[tuple[FileRows, float]]
 """Data files, and what reading each of them costs."""
@@ -128,10 +128,11 @@ class Upkeep:
         }
 
     def _worse(self, by: Sequence[Leaf], before: Sequence[FileRows], after: Sequence[FileRows]) -> Iterator[str]:
-        """Say where filters on the values of the rows that were rewritten read more of them than before.
+        """Say where filters read more of the rows that were rewritten than before.
 
-        That is promised of a file group and the values of its own rows; so of the whole table only where it is one
-        partition, and about. New files count as many bytes as those whose place they take, for what they save by their
+        That is promised of a file group and the values of its partition; so of the whole table only where it is one
+        partition, and about. By its own values alone a group may be read more, because a file without bounds is also
+        read by all others. New files count as many bytes as those whose place they take, for what they save by their
         encodings is no gain of filters, and each as many of them as it has rows, as it was predicted: footers are most
         of files as small as these. Deletes and other partition specs are reasons of their own to rewrite files.
         """
@@ -145,7 +146,8 @@ class Upkeep:
             out, into = ([each for each in files if each.entry.place == place] for files in (gone, made))
             was = _by_bytes(out)
             files = _by_rows(into, sum(size for _, size in was))
-            yield from self._compared(f"partition {place}", by, out, (was, files), OF_GROUPS)
+            values = [each for each in before if each.entry.place == place]
+            yield from self._compared(f"partition {place}", by, values, (was, files), OF_GROUPS)
         if gone and len({each.entry.place for each in before}) == 1:
             rest = [each for each in before if each.entry.path in new]
             files = [*_by_bytes(rest), *_by_rows(made, sum(size for _, size in _by_bytes(gone)))]
