@@ -105,7 +105,7 @@ public final class DeadRows {
    * were found in the new files before. All are sorted.
    */
   Map<String, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> written, Map<String, long[]> before) {
-    Columns key = hasRowIds ? DeadRows::rowId : hash(written);
+    Columns key = hasRowIds ? DeadRows::rowId : hash(written, KEY_BYTES * rows(written));
     // More rows than files are in most of these.
     boolean areFew = positions.values().stream().mapToLong(each -> each.length).sum() < written.size();
     Columns keyAndBounded = rows -> Stream.concat(key.apply(rows).stream(), bounded.stream().map(field -> column(rows, field.name()))).toList();
@@ -121,24 +121,36 @@ public final class DeadRows {
         read(areFew ? mayHold(written, dead) : written, null, keys, key, MOST_ROWS).stream()
             .filter(row -> Arrays.binarySearch(before.getOrDefault(row.path(), NONE), row.position) < 0)
             .toList();
-    Map<Key, List<Found>> candidates = byKey(alive, 1);
-    List<Found> found = new ArrayList<>();
-    List<Found> doubtfulOld = new ArrayList<>();
-    List<Found> doubtfulNew = new ArrayList<>();
-    died.forEach((number, rows) -> {
-      List<Found> alike = candidates.getOrDefault(number, List.of());
-      // Each old row has one copy in the new files, also without the copies of those that died before. If as many rows match a key as died
-      // with it, all of them are dead.
-      boolean areAll = alike.size() == rows.size();
-      (areAll ? found : doubtfulNew).addAll(alike);
-      doubtfulOld.addAll(areAll ? List.of() : rows);
-    });
-    if (!doubtfulOld.isEmpty()) {
-      found.addAll(equal(doubtfulOld, doubtfulNew, written));
+    Matched matched = matched(died, byKey(alive, 1));
+    if (!matched.old.isEmpty() && !hasRowIds) {
+      Columns all = hash(written, Long.MAX_VALUE);
+      Matched better = matched(byKey(read(matched.old, all, MOST_ROWS), 1), byKey(read(matched.copies, all, MOST_ROWS), 1));
+      better.certain.addAll(matched.certain);
+      matched = better;
+    }
+    List<Found> found = matched.certain;
+    if (!matched.old.isEmpty()) {
+      found.addAll(equal(matched.old, matched.copies, written));
     }
     Map<String, long[]> byFile = new LinkedHashMap<>();
     positions(found).forEach((source, of) -> byFile.put(source.file().location(), of));
     return byFile;
+  }
+
+  /** Rows of new files that are certain to be dead, and in doubt: old rows that died, with rows that may be their copies. */
+  private record Matched(List<Found> certain, List<Found> old, List<Found> copies) {}
+
+  private static Matched matched(Map<Key, List<Found>> died, Map<Key, List<Found>> candidates) {
+    Matched matched = new Matched(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+    died.forEach((key, rows) -> {
+      List<Found> alike = candidates.getOrDefault(key, List.of());
+      // Each old row has one copy in the new files, also without the copies of those that died before. If as many rows match a key as died
+      // with it, all of them are dead.
+      boolean areAll = alike.size() == rows.size();
+      (areAll ? matched.certain : matched.copies).addAll(alike);
+      matched.old.addAll(areAll ? List.of() : rows);
+    });
+    return matched;
   }
 
   /** The new files that may hold one of the rows, by their bounds. */
@@ -191,8 +203,8 @@ public final class DeadRows {
     return List.of(rows.col(MetadataColumns.ROW_ID.name()));
   }
 
-  /** A hash of a few narrow columns whose values together hardly repeat. */
-  private Columns hash(List<Source> written) {
+  /** A hash of the narrowest columns that have so many bytes together, or as many as may be read; of these the widest, so that they are few. */
+  private Columns hash(List<Source> written, long wideEnough) {
     List<Types.NestedField> columns = table.schema().columns();
     Map<String, Long> sizes = new HashMap<>();
     for (Types.NestedField field : columns) {
@@ -200,7 +212,6 @@ public final class DeadRows {
         sizes.put(field.name(), bytes(written, file -> size(file, field.fieldId(), columns.size())));
       }
     }
-    long wideEnough = KEY_BYTES * written.stream().mapToLong(each -> each.file().recordCount()).sum();
     Comparator<String> bySize = Comparator.comparing(sizes::get);
     Deque<String> narrowest = new ArrayDeque<>();
     long all = 0;
@@ -210,7 +221,6 @@ public final class DeadRows {
         narrowest.push(name);
       }
     }
-    // The widest of these first, so that they are few.
     long taken = 0;
     List<String> names = new ArrayList<>();
     for (String name : narrowest) {
@@ -239,6 +249,10 @@ public final class DeadRows {
     return sources.stream().mapToLong(each -> size.applyAsLong(each.file())).sum();
   }
 
+  private static long rows(List<Source> written) {
+    return written.stream().mapToLong(each -> each.file().recordCount()).sum();
+  }
+
   private static long bytesToRead(List<Source> written) {
     return Math.max(FREE_BYTES, (long) (bytes(written, DataFile::fileSizeInBytes) * MOST_READ));
   }
@@ -257,9 +271,10 @@ public final class DeadRows {
       throw new Refusal("more than 25% of the bytes of the new files would be read to tell rows apart");
     }
     int width = table.schema().columns().size();
-    Map<Key, List<Found>> alike = byKey(whole(candidates), width);
+    int most = MOST_VALUES / width;
+    Map<Key, List<Found>> alike = byKey(read(candidates, this::exactColumns, most), width);
     List<Found> found = new ArrayList<>();
-    byKey(whole(died), width).forEach((key, rows) -> {
+    byKey(read(died, this::exactColumns, most), width).forEach((key, rows) -> {
       List<Found> equal = alike.getOrDefault(key, List.of());
       if (equal.size() < rows.size()) {
         throw new Refusal("%d equal rows were deleted, but the new files have %d of them".formatted(rows.size(), equal.size()));
@@ -269,11 +284,12 @@ public final class DeadRows {
     return found;
   }
 
-  private List<Found> whole(List<Found> rows) {
+  /** Reads other columns of rows. */
+  private List<Found> read(List<Found> rows, Columns columns, int most) {
     Map<Source, long[]> positions = positions(rows);
     Map<String, long[]> byPath = new HashMap<>();
     positions.forEach((source, of) -> byPath.put(source.file().location(), of));
-    return read(List.copyOf(positions.keySet()), byPath, null, this::exactColumns, MOST_VALUES / table.schema().columns().size());
+    return read(List.copyOf(positions.keySet()), byPath, null, columns, most);
   }
 
   private static Map<Source, long[]> positions(List<Found> rows) {
