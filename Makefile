@@ -96,8 +96,9 @@ test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, 
 
 test-fuzz-lines: $(LINES:%=test-fuzz-line/%) ## Joins of 200 random tables on every other pair of Spark and Iceberg, about half an hour
 
-test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes; soak kills PyIceberg
+test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments and 40 times as it has translated deletes, about 30 minutes; soak kills PyIceberg
 	$(BIN)/python -m tests.soak.kills
+	$(BIN)/python -m tests.soak.races --races spark-2,spark-3 --rows 200000 --times 2 --every 0 --kills 20
 
 test-races: $(INSTALLED) $(JAR) ## Delete rows every 5 seconds beside rewrites of a minute, ours and Iceberg's, about 3 hours; ARGUMENTS='--races spark-3'
 	$(BIN)/python -m tests.soak.races $(ARGUMENTS)

@@ -130,7 +130,7 @@ class Translator:
             deletes, _ = index.of(task.data_file, task.data_sequence_number)
             here, known = ({each.file_path for each in of} for of in (deletes, task.position_deletes))
             if gone := {each.file_path for each in task.equality_deletes}.difference(there):
-                raise ConflictError(f"rows that {min(gone)} deleted are live again")
+                raise ConflictError(f"delete file {min(gone)} was removed, so that its rows may be live again")
             if lost := [each for each in task.position_deletes if each.file_path not in here]:
                 before.append(replace(task, position_deletes=tuple(lost), equality_deletes=()))
                 now.append(replace(task, position_deletes=deletes, equality_deletes=()))
@@ -201,7 +201,7 @@ class _Lookup:
         return {task.data_file.file_path: positions for (task, _), positions in rows if len(positions)}
 
     def _not_known(self, hits: pa.Table) -> pa.Table:
-        """Return hits without the copies of rows that died before: each other old row has a copy among these."""
+        """Return hits except copies of rows found dead before: each other dead row still has its copy here."""
         files, positions = hits[_FILE].to_numpy(), hits[_POSITION].to_numpy()
         is_new = np.ones(hits.num_rows, bool)
         for number, (task, _) in enumerate(self._new):
@@ -212,8 +212,7 @@ class _Lookup:
 
     def _hits(self, rows: _Rows, fields: Sequence[NestedField], dead: pa.Table) -> pa.Table:
         """Read the rows of new files that equal dead ones in some columns."""
-        wanted = dead.drop([_FILE, _POSITION]).combine_chunks()
-        columns = [each.chunk(0) if each.num_chunks else pa.array([], each.type) for each in wanted.columns]
+        columns = [each.combine_chunks() for each in dead.drop([_FILE, _POSITION]).columns]
         among = EqualRows(columns, np.zeros(dead.num_rows, np.int64))
         most = self._rows if self._size <= _SMALL else int(self._rows * _MOST_READ)
         return self._read(rows, fields, most, "of a file group's rows share values with deleted ones", among)
@@ -285,7 +284,10 @@ def _exact(column: pa.Array) -> pa.Array:
 
 
 def _died_since(died: _Rows, group: GroupResult, before: TranslatedDeletes) -> _Rows | None:
-    """Return the rows that died since an earlier translation; None if rows that died before it are live again."""
+    """Return the rows that died since an earlier translation.
+
+    None if rows that died before it are live again; they are in the new files, and nothing is known of them any more.
+    """
     now = {task.data_file.file_path: positions for task, positions in died}
     since: _Rows = []
     for task in group.sampled.group.tasks:

@@ -7,7 +7,9 @@ catalog in PostgreSQL. In the end the rows of every snapshot are compared with w
 
 import argparse
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -79,7 +81,11 @@ class Race:
         command = [sys.executable, "-m", "tests.soak.races", "--child", role, "--directory", self.directory]
         command += ["--database", self.database, "--engine", self.engine, "--version", self.version, *arguments]
         with (self.directory / role).open("w") as out, (self.directory / f"{role}.log").open("w") as log:
-            return subprocess.Popen([str(each) for each in command], stdout=out, stderr=log)
+            return subprocess.Popen([str(each) for each in command], stdout=out, stderr=log, start_new_session=True)
+
+    def translations(self) -> set[Path]:
+        """The delete files that rewrites have written, as far as they are named by Spark's driver, which is task 0."""
+        return set((self.directory / "warehouse").rglob("00000-0-*-deletes.*"))
 
     def said(self, role: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.directory / role).read_text(encoding="utf-8").splitlines()]
@@ -202,12 +208,26 @@ def check(race: Race, deletes: Sequence[Mapping[str, Any]]) -> int:
     return len(later) + 1
 
 
-def run(race: Race, rows: int, times: int, every: float, count: int) -> None:
+def kill_after_translation(race: Race, rewriter: subprocess.Popen[bytes]) -> None:
+    """Kill a rewrite that has translated deletes, and may have committed them or not."""
+    before = race.translations()
+    while race.translations() == before:
+        assert rewriter.poll() is None, (race.directory / "rewrite.log").read_text()[-3000:]
+        time.sleep(0.005)
+    time.sleep(random.choice([0, 0.02, 0.1]))
+    os.killpg(rewriter.pid, signal.SIGKILL)
+    rewriter.wait()
+
+
+def run(race: Race, rows: int, times: int, every: float, count: int, kills: int) -> None:
     """Run one race, check it, and say what came of it."""
     make(race, rows)
     writer = race.child("delete", "--rows", rows, "--every", every, "--count", count)
     rewriter = race.child("rewrite", "--times", times)
     try:
+        for _ in range(kills):
+            kill_after_translation(race, rewriter)
+            rewriter = race.child("rewrite", "--times", times)
         while rewriter.poll() is None:
             time.sleep(1)
             assert writer.poll() is None, (race.directory / "delete.log").read_text()[-3000:]
@@ -217,13 +237,14 @@ def run(race: Race, rows: int, times: int, every: float, count: int) -> None:
     finally:
         for each in (writer, rewriter):
             if each.poll() is None:
-                each.kill()
+                os.killpg(each.pid, signal.SIGKILL)
                 each.wait()
     rewrites, deletes = race.said("rewrite"), race.said("delete")
     done = [each for each in rewrites if "conflict" not in each]
     snapshots = check(race, deletes)
     print(
-        f"{race.engine}, version {race.version}: {len(done)} of {len(rewrites)} rewrites committed; each took "
+        f"{race.engine}, version {race.version}: {f'after {kills} kills, ' if kills else ''}"
+        f"{len(done)} of {len(rewrites)} rewrites committed; each took "
         f"{min(each['seconds'] for each in rewrites):.0f} to {max(each['seconds'] for each in rewrites):.0f} s; "
         f"{sum(each['translated'] for each in done)} rows translated; {len(deletes)} deletes of {count} rows, each in "
         f"{median(each['seconds'] for each in deletes):.1f} s (at most {max(each['seconds'] for each in deletes):.1f}), "
@@ -242,6 +263,9 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="rewrites of each race")
     parser.add_argument("--every", type=float, default=5, help="seconds from a delete to the next")
     parser.add_argument("--count", type=int, default=20, help="rows of each delete")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="of Spark, as it has translated deletes; then come the rewrites"
+    )
     for hidden, kind in (("child", str), ("directory", Path), ("database", str), ("engine", str), ("version", int)):
         parser.add_argument(f"--{hidden}", type=kind, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -255,7 +279,14 @@ def main() -> int:
     for each in given.races.split(","):
         engine, _, version = each.partition("-")
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-races-") as name, postgresql() as database:
-            run(Race(Path(name), database, engine, int(version)), given.rows, given.times, given.every, given.count)
+            run(
+                Race(Path(name), database, engine, int(version)),
+                given.rows,
+                given.times,
+                given.every,
+                given.count,
+                given.kills,
+            )
     return 0
 
 

@@ -192,15 +192,35 @@ def test_later_translations_look_for_what_died_since(spark: SparkSession, server
     assert max(files_searched(spark)[-2:]) < len(race.table.data_files()) // 2
 
 
-def files_searched(spark: SparkSession) -> list[int]:
-    """How many data files each job read that looked for deleted rows, in the order of the jobs."""
+def jobs_of(spark: SparkSession) -> list[str]:
+    """What Spark's jobs were described as, in their order."""
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
-    found = [
-        re.match("Finding deleted rows in ([0-9]+) files", jobs.apply(k).description().get())
-        for k in range(jobs.size())
-        if jobs.apply(k).description().isDefined()
-    ]
-    return [int(each[1]) for each in reversed(found) if each]
+    of_all = [jobs.apply(place) for place in range(jobs.size())]
+    described = [(job.jobId(), job.description().get()) for job in of_all if job.description().isDefined()]
+    return [description for _, description in sorted(described)]
+
+
+def files_searched(spark: SparkSession) -> list[int]:
+    """How many data files each job read that looked for deleted rows."""
+    found = [re.match("Finding deleted rows in ([0-9]+) files", each) for each in jobs_of(spark)]
+    return [int(each[1]) for each in found if each]
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_without_a_conflict_it_costs_nothing(spark: SparkSession, server: RestServer, version: int) -> None:
+    """As many jobs, and requests to the catalog, as without translation."""
+    costs = []
+    for on_conflict in ("fail", "translate"):
+        race, requests = Race(spark, server, version), list[str]()
+        before = len(jobs_of(spark))
+        server.before_load = lambda requests=requests: requests.append("load")
+        try:
+            race.survives(options={"on-conflict": on_conflict})
+        finally:
+            server.before_load = None
+        costs.append((len(jobs_of(spark)) - before, requests))
+    assert costs[0] == costs[1]
+    assert costs[0][0] > 0
 
 
 def test_the_result_tells(spark: SparkSession, server: RestServer) -> None:

@@ -427,7 +427,7 @@ def revive(live: Live) -> None:
             lambda live: commit_files(live.other, equality_deletes(live.other, [7])),
             revive,
             {},
-            "deleted are live again",
+            "was removed, so that its rows may be live again",
         ),
     ],
     ids=["many rows", "fail", "copy-on-write", "version 1", "schema", "revived", "revived by equality"],

@@ -42,8 +42,8 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Finds rows of rewritten files, which are known by their positions, in the new files: by row id, else by their values. */
-// Its function is public because the code that Spark generates calls it.
+/** Finds the copies of deleted rows in the new files: by row id, else by their values. */
+// Public because the code that Spark generates calls its function.
 public final class DeadRows {
   private static final double MOST_DEAD = 0.05;
   private static final double MOST_READ = 0.25;
@@ -65,7 +65,7 @@ public final class DeadRows {
   private final boolean hasRowIds;
   private final List<Types.NestedField> bounded;
 
-  /** Finds rows of a table whose new files are narrow in some columns. */
+  /** Finds rows of a table; new files are skipped by their bounds of the clustering columns. */
   DeadRows(RewriteSession session, Table table, boolean hasRowIds, List<ClusteringColumn> columns) {
     this.session = session;
     this.table = table;
@@ -77,7 +77,7 @@ public final class DeadRows {
             .filter(TrustedBounds::serves)
             .toList();
     session.spark().conf().set("spark.sql.datetime.java8API.enabled", "true");
-    // The limit of rows must not keep tasks from running at the same time.
+    // Otherwise Spark reads for a limit in growing batches of tasks, one after the other.
     session.spark().conf().set("spark.sql.limit.initialNumPartitions", String.valueOf(Integer.MAX_VALUE));
   }
 
@@ -101,34 +101,41 @@ public final class DeadRows {
   private interface Columns extends Function<Dataset<Row>, List<Column>> {}
 
   /**
-   * Returns the dead rows' positions by path of the new file; given are their positions by path of the old file, and those of dead rows that
-   * were found in the new files before. All are sorted.
+   * Finds the copies of dead rows in the new files.
+   *
+   * @param old the old files with dead rows
+   * @param positions their positions by path, sorted; rows that were dead at the start may be among them
+   * @param written the new files of the same file groups
+   * @param before the positions of other dead rows, which were found before, by path of the new file, sorted
+   * @return the positions of the copies by path of the new file, sorted
    */
   Map<String, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> written, Map<String, long[]> before) {
     Columns key = hasRowIds ? DeadRows::rowId : hash(written, KEY_BYTES * rows(written));
-    // More rows than files are in most of these.
-    boolean areFew = positions.values().stream().mapToLong(each -> each.length).sum() < written.size();
+    // Rows are spread: if they are more than the files, most files hold one.
+    boolean canSkipFiles = positions.values().stream().mapToLong(each -> each.length).sum() < written.size();
     Columns keyAndBounded = rows -> Stream.concat(key.apply(rows).stream(), bounded.stream().map(field -> column(rows, field.name()))).toList();
     // Old files are read with the deletes of the start, so rows that were dead at the start are not read.
-    List<Found> dead = read(old, positions, null, areFew ? keyAndBounded : key, MOST_ROWS);
+    List<Found> dead = read(old, positions, null, canSkipFiles ? keyAndBounded : key, MOST_ROWS);
     Map<Key, List<Found>> died = byKey(dead, 1);
     checkShares(died, written, before);
     if (died.isEmpty()) {
       return Map.of();
     }
     long[] keys = died.keySet().stream().mapToLong(DeadRows::rowIdOrHash).sorted().distinct().toArray();
-    List<Found> alive =
-        read(areFew ? mayHold(written, dead) : written, null, keys, key, MOST_ROWS).stream()
+    List<Found> candidates =
+        read(canSkipFiles ? mayHold(written, dead) : written, null, keys, key, MOST_ROWS).stream()
             .filter(row -> Arrays.binarySearch(before.getOrDefault(row.path(), NONE), row.position) < 0)
             .toList();
-    Matched matched = matched(died, byKey(alive, 1));
-    if (!matched.old.isEmpty() && !hasRowIds) {
-      Columns all = hash(written, Long.MAX_VALUE);
-      Matched better = matched(byKey(read(matched.old, all, MOST_ROWS), 1), byKey(read(matched.copies, all, MOST_ROWS), 1));
-      better.certain.addAll(matched.certain);
-      matched = better;
+    Matched matched = matched(died, byKey(candidates, 1));
+    List<Found> found = new ArrayList<>(matched.certain);
+    if (!matched.old.isEmpty()) {
+      if (hasRowIds) {
+        throw new Refusal("deleted rows do not have row ids of their own in the new files");
+      }
+      Columns more = hash(written, Long.MAX_VALUE);
+      matched = matched(byKey(read(matched.old, more, MOST_ROWS), 1), byKey(read(matched.copies, more, MOST_ROWS), 1));
+      found.addAll(matched.certain);
     }
-    List<Found> found = matched.certain;
     if (!matched.old.isEmpty()) {
       found.addAll(equal(matched.old, matched.copies, written));
     }
@@ -144,7 +151,7 @@ public final class DeadRows {
     Matched matched = new Matched(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
     died.forEach((key, rows) -> {
       List<Found> alike = candidates.getOrDefault(key, List.of());
-      // Each old row has one copy in the new files, also without the copies of those that died before. If as many rows match a key as died
+      // Each of these rows has one copy among the candidates, which lack the copies of rows that died before. If as many match a key as died
       // with it, all of them are dead.
       boolean areAll = alike.size() == rows.size();
       (areAll ? matched.certain : matched.copies).addAll(alike);
@@ -203,7 +210,10 @@ public final class DeadRows {
     return List.of(rows.col(MetadataColumns.ROW_ID.name()));
   }
 
-  /** A hash of the narrowest columns that have so many bytes together, or as many as may be read; of these the widest, so that they are few. */
+  /**
+   * A hash of columns: the narrowest that have so many bytes together; of these the widest first, so that they are few, and only those that fit
+   * into what may be read.
+   */
   private Columns hash(List<Source> written, long wideEnough) {
     List<Types.NestedField> columns = table.schema().columns();
     Map<String, Long> sizes = new HashMap<>();
@@ -259,9 +269,6 @@ public final class DeadRows {
 
   /** The new rows that are equal to old ones in every column. Readers cannot tell equal rows apart: any of them will do. */
   private List<Found> equal(List<Found> died, List<Found> candidates, List<Source> written) {
-    if (hasRowIds) {
-      throw new Refusal("deleted rows do not have row ids of their own in the new files");
-    }
     for (Types.NestedField field : table.schema().columns()) {
       if (!field.type().isPrimitiveType()) {
         throw new Refusal("rows would have to be compared by column %s, whose type is %s".formatted(field.name(), field.type()));
