@@ -82,17 +82,17 @@ public final class DeadRows {
   }
 
   /** A data file of a file group, as it is read. */
-  record Source(int group, FileScanTask task) {
+  record GroupFile(int group, FileScanTask task) {
     DataFile file() {
       return task.file();
     }
-  }
 
-  private record Found(Source source, long position, Object[] values) {
     String path() {
-      return source.file().location();
+      return task.file().location();
     }
   }
+
+  private record ReadRow(GroupFile file, long position, Object[] values) {}
 
   /** What rows of a file group are compared by. */
   private record Key(int group, List<Object> values) {}
@@ -109,25 +109,25 @@ public final class DeadRows {
    * @param before the positions of other dead rows, which were found before, by path of the new file, sorted
    * @return the positions of the copies by path of the new file, sorted
    */
-  Map<String, long[]> find(List<Source> old, Map<String, long[]> positions, List<Source> written, Map<String, long[]> before) {
+  Map<String, long[]> find(List<GroupFile> old, Map<String, long[]> positions, List<GroupFile> written, Map<String, long[]> before) {
     Columns key = hasRowIds ? DeadRows::rowId : hash(written, KEY_BYTES * rows(written));
     // Rows are spread: if they are more than the files, most files hold one.
     boolean canSkipFiles = positions.values().stream().mapToLong(each -> each.length).sum() < written.size();
     Columns keyAndBounded = rows -> Stream.concat(key.apply(rows).stream(), bounded.stream().map(field -> column(rows, field.name()))).toList();
     // Old files are read with the deletes of the start, so rows that were dead at the start are not read.
-    List<Found> dead = read(old, positions, null, canSkipFiles ? keyAndBounded : key, MOST_ROWS);
-    Map<Key, List<Found>> died = byKey(dead, 1);
+    List<ReadRow> dead = read(old, positions, null, canSkipFiles ? keyAndBounded : key, MOST_ROWS);
+    Map<Key, List<ReadRow>> died = byKey(dead, 1);
     checkShares(died, written, before);
     if (died.isEmpty()) {
       return Map.of();
     }
     long[] keys = died.keySet().stream().mapToLong(DeadRows::rowIdOrHash).sorted().distinct().toArray();
-    List<Found> candidates =
+    List<ReadRow> candidates =
         read(canSkipFiles ? mayHold(written, dead) : written, null, keys, key, MOST_ROWS).stream()
-            .filter(row -> Arrays.binarySearch(before.getOrDefault(row.path(), NONE), row.position) < 0)
+            .filter(row -> Arrays.binarySearch(before.getOrDefault(row.file.path(), NONE), row.position) < 0)
             .toList();
     Matched matched = matched(died, byKey(candidates, 1));
-    List<Found> found = new ArrayList<>(matched.certain);
+    List<ReadRow> found = new ArrayList<>(matched.certain);
     if (!matched.old.isEmpty()) {
       if (hasRowIds) {
         throw new Refusal("deleted rows do not have row ids of their own in the new files");
@@ -140,17 +140,17 @@ public final class DeadRows {
       found.addAll(equal(matched.old, matched.copies, written));
     }
     Map<String, long[]> byFile = new LinkedHashMap<>();
-    positions(found).forEach((source, of) -> byFile.put(source.file().location(), of));
+    positions(found).forEach((file, of) -> byFile.put(file.path(), of));
     return byFile;
   }
 
   /** Rows of new files that are certain to be dead, and in doubt: old rows that died, with rows that may be their copies. */
-  private record Matched(List<Found> certain, List<Found> old, List<Found> copies) {}
+  private record Matched(List<ReadRow> certain, List<ReadRow> old, List<ReadRow> copies) {}
 
-  private static Matched matched(Map<Key, List<Found>> died, Map<Key, List<Found>> candidates) {
+  private static Matched matched(Map<Key, List<ReadRow>> died, Map<Key, List<ReadRow>> candidates) {
     Matched matched = new Matched(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
     died.forEach((key, rows) -> {
-      List<Found> alike = candidates.getOrDefault(key, List.of());
+      List<ReadRow> alike = candidates.getOrDefault(key, List.of());
       // Each of these rows has one copy among the candidates, which lack the copies of rows that died before. If as many match a key as died
       // with it, all of them are dead.
       boolean areAll = alike.size() == rows.size();
@@ -161,13 +161,13 @@ public final class DeadRows {
   }
 
   /** The new files that may hold one of the rows, by their bounds. */
-  private List<Source> mayHold(List<Source> written, List<Found> rows) {
-    Map<Integer, List<Comparable<Object>[]>> keys =
-        rows.stream().collect(Collectors.groupingBy(row -> row.source.group, Collectors.mapping(this::boundedKeys, Collectors.toList())));
+  private List<GroupFile> mayHold(List<GroupFile> written, List<ReadRow> rows) {
+    Map<Integer, List<Comparable<Object>[]>> values =
+        rows.stream().collect(Collectors.groupingBy(row -> row.file.group, Collectors.mapping(this::boundedValues, Collectors.toList())));
     return written.stream()
-        .filter(source -> {
-          TrustedBounds[] bounds = bounded.stream().map(field -> TrustedBounds.from(source.file(), field)).toArray(TrustedBounds[]::new);
-          return keys.getOrDefault(source.group, List.of()).stream()
+        .filter(file -> {
+          TrustedBounds[] bounds = bounded.stream().map(field -> TrustedBounds.from(file.file(), field)).toArray(TrustedBounds[]::new);
+          return values.getOrDefault(file.group, List.of()).stream()
               .anyMatch(row -> IntStream.range(0, bounds.length).allMatch(i -> bounds[i] == null || row[i] == null || bounds[i].contain(row[i])));
         })
         .toList();
@@ -175,7 +175,7 @@ public final class DeadRows {
 
   /** The values of a row in the form of bounds; null if a value is NULL, or a text that is no UTF-8. */
   @SuppressWarnings("unchecked")
-  private Comparable<Object>[] boundedKeys(Found row) {
+  private Comparable<Object>[] boundedValues(ReadRow row) {
     return IntStream.range(0, bounded.size())
         .mapToObj(i -> {
           Object value = row.values[1 + i];
@@ -192,11 +192,12 @@ public final class DeadRows {
     return (Long) key.values.get(0);
   }
 
-  private static void checkShares(Map<Key, List<Found>> died, List<Source> written, Map<String, long[]> before) {
-    Map<Integer, Long> rows = written.stream().collect(Collectors.groupingBy(Source::group, Collectors.summingLong(each -> each.file().recordCount())));
+  private static void checkShares(Map<Key, List<ReadRow>> died, List<GroupFile> written, Map<String, long[]> before) {
+    Map<Integer, Long> rows =
+        written.stream().collect(Collectors.groupingBy(GroupFile::group, Collectors.summingLong(each -> each.file().recordCount())));
     Map<Integer, Integer> dead = new HashMap<>();
     died.forEach((key, found) -> dead.merge(key.group, found.size(), Integer::sum));
-    written.forEach(each -> dead.merge(each.group, before.getOrDefault(each.file().location(), NONE).length, Integer::sum));
+    written.forEach(each -> dead.merge(each.group, before.getOrDefault(each.path(), NONE).length, Integer::sum));
     Set<Integer> tooMany = new HashSet<>(dead.keySet());
     tooMany.removeIf(group -> dead.get(group) <= MOST_DEAD * rows.getOrDefault(group, 0L));
     if (!tooMany.isEmpty()) {
@@ -214,7 +215,7 @@ public final class DeadRows {
    * A hash of columns: the narrowest that have so many bytes together; of these the widest first, so that they are few, and only those that fit
    * into what may be read.
    */
-  private Columns hash(List<Source> written, long wideEnough) {
+  private Columns hash(List<GroupFile> written, long wideEnough) {
     List<Types.NestedField> columns = table.schema().columns();
     Map<String, Long> sizes = new HashMap<>();
     for (Types.NestedField field : columns) {
@@ -255,20 +256,20 @@ public final class DeadRows {
     return sizes == null || !sizes.containsKey(column) ? file.fileSizeInBytes() / columns : sizes.get(column);
   }
 
-  private static long bytes(Collection<Source> sources, ToLongFunction<DataFile> size) {
-    return sources.stream().mapToLong(each -> size.applyAsLong(each.file())).sum();
+  private static long bytes(Collection<GroupFile> files, ToLongFunction<DataFile> size) {
+    return files.stream().mapToLong(each -> size.applyAsLong(each.file())).sum();
   }
 
-  private static long rows(List<Source> written) {
+  private static long rows(List<GroupFile> written) {
     return written.stream().mapToLong(each -> each.file().recordCount()).sum();
   }
 
-  private static long bytesToRead(List<Source> written) {
+  private static long bytesToRead(List<GroupFile> written) {
     return Math.max(FREE_BYTES, (long) (bytes(written, DataFile::fileSizeInBytes) * MOST_READ));
   }
 
   /** The new rows that are equal to old ones in every column. Readers cannot tell equal rows apart: any of them will do. */
-  private List<Found> equal(List<Found> died, List<Found> candidates, List<Source> written) {
+  private List<ReadRow> equal(List<ReadRow> died, List<ReadRow> candidates, List<GroupFile> written) {
     for (Types.NestedField field : table.schema().columns()) {
       if (!field.type().isPrimitiveType()) {
         throw new Refusal("rows would have to be compared by column %s, whose type is %s".formatted(field.name(), field.type()));
@@ -279,10 +280,10 @@ public final class DeadRows {
     }
     int width = table.schema().columns().size();
     int most = MOST_VALUES / width;
-    Map<Key, List<Found>> alike = byKey(read(candidates, this::exactColumns, most), width);
-    List<Found> found = new ArrayList<>();
+    Map<Key, List<ReadRow>> alike = byKey(read(candidates, this::exactColumns, most), width);
+    List<ReadRow> found = new ArrayList<>();
     byKey(read(died, this::exactColumns, most), width).forEach((key, rows) -> {
-      List<Found> equal = alike.getOrDefault(key, List.of());
+      List<ReadRow> equal = alike.getOrDefault(key, List.of());
       if (equal.size() < rows.size()) {
         throw new Refusal("%d equal rows were deleted, but the new files have %d of them".formatted(rows.size(), equal.size()));
       }
@@ -292,18 +293,18 @@ public final class DeadRows {
   }
 
   /** Reads other columns of rows. */
-  private List<Found> read(List<Found> rows, Columns columns, int most) {
-    Map<Source, long[]> positions = positions(rows);
+  private List<ReadRow> read(List<ReadRow> rows, Columns columns, int most) {
+    Map<GroupFile, long[]> positions = positions(rows);
     Map<String, long[]> byPath = new HashMap<>();
-    positions.forEach((source, of) -> byPath.put(source.file().location(), of));
+    positions.forEach((file, of) -> byPath.put(file.path(), of));
     return read(List.copyOf(positions.keySet()), byPath, null, columns, most);
   }
 
-  private static Map<Source, long[]> positions(List<Found> rows) {
-    Map<Source, long[]> positions = new LinkedHashMap<>();
+  private static Map<GroupFile, long[]> positions(List<ReadRow> rows) {
+    Map<GroupFile, long[]> positions = new LinkedHashMap<>();
     rows.stream()
-        .collect(Collectors.groupingBy(Found::source, LinkedHashMap::new, Collectors.toList()))
-        .forEach((source, found) -> positions.put(source, found.stream().mapToLong(Found::position).sorted().toArray()));
+        .collect(Collectors.groupingBy(ReadRow::file, LinkedHashMap::new, Collectors.toList()))
+        .forEach((file, found) -> positions.put(file, found.stream().mapToLong(ReadRow::position).sorted().toArray()));
     return positions;
   }
 
@@ -318,10 +319,10 @@ public final class DeadRows {
   }
 
   /** Rows that have the same first values, bit by bit. */
-  private static Map<Key, List<Found>> byKey(List<Found> rows, int width) {
+  private static Map<Key, List<ReadRow>> byKey(List<ReadRow> rows, int width) {
     return rows.stream()
         .collect(Collectors.groupingBy(
-            row -> new Key(row.source.group, Arrays.asList(Arrays.stream(row.values).limit(width).map(DeadRows::exact).toArray())),
+            row -> new Key(row.file.group, Arrays.asList(Arrays.stream(row.values).limit(width).map(DeadRows::exact).toArray())),
             LinkedHashMap::new,
             Collectors.toList()));
   }
@@ -337,27 +338,27 @@ public final class DeadRows {
   }
 
   /** Reads the rows at sorted positions, or those whose first column is among sorted keys. */
-  private List<Found> read(List<Source> sources, Map<String, long[]> positions, long[] keys, Columns columns, int most) {
-    if (sources.isEmpty()) {
+  private List<ReadRow> read(List<GroupFile> files, Map<String, long[]> positions, long[] keys, Columns columns, int most) {
+    if (files.isEmpty()) {
       return List.of();
     }
-    try (StagedScan scan = new StagedScan(session.spark(), table, sources.stream().map(Source::task).toList());
+    try (StagedScan scan = new StagedScan(session.spark(), table, files.stream().map(GroupFile::task).toList());
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
       List<Column> read = columns.apply(rows);
       Column position = functions.col("_pos");
       Column key = keys == null ? functions.lit(0L) : read.get(0);
-      Column place = scope.call(new Place(scope.share(new Wanted(sources, positions, keys))), functions.col("_file"), position, key);
+      Column place = scope.call(new Place(scope.share(new Wanted(files, positions, keys))), functions.col("_file"), position, key);
       Dataset<Row> found =
           rows.where(place.geq(0)).select(Stream.concat(Stream.of(place, position), read.stream()).toArray(Column[]::new)).limit(most + 1);
       scan.checkReadsOnlyStaged(found);
-      String description = "Finding deleted rows in %d files of %s".formatted(sources.size(), table.name());
+      String description = "Finding deleted rows in %d files of %s".formatted(files.size(), table.name());
       List<Row> collected = session.describing(description, found::collectAsList);
       if (collected.size() > most) {
         throw new Refusal(String.format(Locale.ROOT, "more than %,d rows may be those that were deleted", most));
       }
       return collected.stream()
-          .map(row -> new Found(sources.get(row.getInt(0)), row.getLong(1), IntStream.range(2, row.size()).mapToObj(row::get).toArray()))
+          .map(row -> new ReadRow(files.get(row.getInt(0)), row.getLong(1), IntStream.range(2, row.size()).mapToObj(row::get).toArray()))
           .toList();
     }
   }
@@ -369,9 +370,9 @@ public final class DeadRows {
     private final long[][] positions;
     private final long[] keys;
 
-    Wanted(List<Source> sources, Map<String, long[]> positions, long[] keys) {
-      sources.forEach(source -> places.put(UTF8String.fromString(source.file().location()), places.size()));
-      this.positions = keys != null ? null : sources.stream().map(source -> positions.get(source.file().location())).toArray(long[][]::new);
+    Wanted(List<GroupFile> files, Map<String, long[]> positions, long[] keys) {
+      files.forEach(file -> places.put(UTF8String.fromString(file.path()), places.size()));
+      this.positions = keys != null ? null : files.stream().map(file -> positions.get(file.path())).toArray(long[][]::new);
       this.keys = keys;
     }
 

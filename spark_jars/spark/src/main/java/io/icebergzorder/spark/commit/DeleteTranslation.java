@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.commit;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.spark.commit.DeadRows.Source;
+import io.icebergzorder.spark.commit.DeadRows.GroupFile;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.StartingPoint;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -140,15 +140,15 @@ final class DeleteTranslation {
   Translated translate(Collection<RewriteFileGroup> groups, Optional<Translated> before) throws IOException {
     table.refresh();
     Snapshot head = checkedHead();
-    List<Source> rewritten = new ArrayList<>();
-    List<Source> written = new ArrayList<>();
+    List<GroupFile> rewritten = new ArrayList<>();
+    List<GroupFile> written = new ArrayList<>();
     int number = 0;
     for (RewriteFileGroup group : groups) {
       for (FileScanTask task : group.fileScanTasks()) {
-        rewritten.add(new Source(number, task));
+        rewritten.add(new GroupFile(number, task));
       }
       for (DataFile file : group.addedFiles()) {
-        written.add(new Source(number, task(file)));
+        written.add(new GroupFile(number, task(file)));
       }
       number++;
     }
@@ -157,13 +157,13 @@ final class DeleteTranslation {
     Loader loader = new Loader();
     Map<String, long[]> deleted = new ConcurrentHashMap<>();
     AtomicLong count = new AtomicLong();
-    Tasks.foreach(rewritten).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(source -> {
-      long[] positions = newlyDeleted(source, now.get(source.file().location()), loader);
+    Tasks.foreach(rewritten).executeWith(ThreadPools.getWorkerPool()).stopOnFailure().throwFailureWhenFinished().run(file -> {
+      long[] positions = newlyDeleted(file, now.get(file.path()), loader);
       if (count.addAndGet(positions.length) > DeadRows.MOST_ROWS) {
         throw new Refusal(String.format(Locale.ROOT, "more than %,d rows were deleted", DeadRows.MOST_ROWS));
       }
       if (positions.length > 0) {
-        deleted.put(source.file().location(), positions);
+        deleted.put(file.path(), positions);
       }
     });
     Map<String, DeleteFile> applied = new LinkedHashMap<>();
@@ -232,8 +232,8 @@ final class DeleteTranslation {
   }
 
   /** The rewritten files at the head, by path; adds the names of delete files that apply to others. */
-  private Map<String, FileScanTask> atHead(Snapshot head, List<Source> rewritten, Set<String> shared) {
-    Set<String> paths = rewritten.stream().map(source -> source.file().location()).collect(Collectors.toSet());
+  private Map<String, FileScanTask> atHead(Snapshot head, List<GroupFile> rewritten, Set<String> shared) {
+    Set<String> paths = rewritten.stream().map(GroupFile::path).collect(Collectors.toSet());
     Map<String, FileScanTask> now = new HashMap<>();
     visit(head, task -> {
       if (paths.contains(task.file().location())) {
@@ -242,10 +242,10 @@ final class DeleteTranslation {
         task.deletes().stream().filter(each -> !ContentFileUtil.isFileScoped(each)).map(RemovedDeleteCheck::identity).forEach(shared::add);
       }
     });
-    List<Source> removed = rewritten.stream().filter(source -> !isThere(source.task(), now)).toList();
+    List<GroupFile> removed = rewritten.stream().filter(file -> !isThere(file.task(), now)).toList();
     if (!removed.isEmpty()) {
       String why = "data file %s was removed".formatted(removed.get(0).file().location());
-      throw new Refusal(why, removed.stream().map(Source::group).collect(Collectors.toSet()));
+      throw new Refusal(why, removed.stream().map(GroupFile::group).collect(Collectors.toSet()));
     }
     return now;
   }
@@ -269,21 +269,21 @@ final class DeleteTranslation {
   }
 
   /** The positions in delete files that a file did not have when it was read. Refuses if rows are live again: the new files lack them. */
-  private long[] newlyDeleted(Source source, FileScanTask now, Loader loader) {
-    FileScanTask read = source.task();
+  private long[] newlyDeleted(GroupFile file, FileScanTask now, Loader loader) {
+    FileScanTask read = file.task();
     String path = read.file().location();
     List<DeleteFile> added = without(now, read);
     Schema written = table.schemas().get(point.schemaId());
     for (DeleteFile each : added) {
       if (!isOfPositions(each) && each.equalityFieldIds().stream().anyMatch(id -> written.findField(id) == null)) {
-        throw new Refusal("delete file %s deletes by a column that the new files lack".formatted(each.location()), Set.of(source.group()));
+        throw new Refusal("delete file %s deletes by a column that the new files lack".formatted(each.location()), Set.of(file.group()));
       }
     }
     List<DeleteFile> removed = without(read, now);
     PositionDeleteIndex before = loader.load(removed, path);
     PositionDeleteIndex still = removed.isEmpty() ? before : loader.load(now.deletes(), path);
     if (!removed.stream().allMatch(DeleteTranslation::isOfPositions) || positions(before, each -> !still.isDeleted(each)).length > 0) {
-      throw new Refusal("deletes of rows of data file %s were taken back".formatted(path), Set.of(source.group()));
+      throw new Refusal("deletes of rows of data file %s were taken back".formatted(path), Set.of(file.group()));
     }
     return positions(loader.load(added, path), each -> !before.isDeleted(each));
   }
@@ -321,7 +321,7 @@ final class DeleteTranslation {
 
   /** The positions of dead rows in the new files; looks only for those that were not found before. */
   private Map<DataFile, long[]> dead(
-      List<Source> rewritten, Map<String, long[]> deleted, List<Source> written, Optional<Translated> before) {
+      List<GroupFile> rewritten, Map<String, long[]> deleted, List<GroupFile> written, Optional<Translated> before) {
     Map<String, long[]> found = before.map(Translated::dead).orElse(Map.of());
     Map<String, long[]> wanted = new HashMap<>();
     deleted.forEach((path, positions) -> {
@@ -330,18 +330,18 @@ final class DeleteTranslation {
         wanted.put(path, others);
       }
     });
-    List<Source> concerned = rewritten.stream().filter(source -> wanted.containsKey(source.file().location())).toList();
-    Set<Integer> groups = concerned.stream().map(Source::group).collect(Collectors.toSet());
-    List<Source> candidates = written.stream().filter(source -> groups.contains(source.group())).toList();
+    List<GroupFile> concerned = rewritten.stream().filter(file -> wanted.containsKey(file.path())).toList();
+    Set<Integer> groups = concerned.stream().map(GroupFile::group).collect(Collectors.toSet());
+    List<GroupFile> candidates = written.stream().filter(file -> groups.contains(file.group())).toList();
     Map<String, long[]> more =
         concerned.isEmpty() ? Map.of() : new DeadRows(session, table, hasRowIds, columns).find(concerned, wanted, candidates, found);
     Map<DataFile, long[]> dead = new LinkedHashMap<>();
-    for (Source source : written) {
-      String path = source.file().location();
+    for (GroupFile file : written) {
+      String path = file.path();
       long[] positions =
           LongStream.concat(Arrays.stream(found.getOrDefault(path, NONE)), Arrays.stream(more.getOrDefault(path, NONE))).sorted().toArray();
       if (positions.length > 0) {
-        dead.put(source.file(), positions);
+        dead.put(file.file(), positions);
       }
     }
     return dead;
