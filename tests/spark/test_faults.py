@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from tests.present import present
 from tests.spark.events import event_log, logged
 from tests.spark.tables import CATALOG, Table, create, local_path, unchanged
@@ -136,7 +137,9 @@ class TestOtherWriters:
         assert "replace" not in table.operations()
         assert table.orphans() == set()
 
-    def test_a_removed_delete_of_rewritten_rows(self, spark: SparkSession, server: RestServer) -> None:
+    @pytest.mark.parametrize("operation", ["overwrite", "replace"])
+    def test_a_removed_delete_of_rewritten_rows(self, spark: SparkSession, server: RestServer, operation: str) -> None:
+        """Also by a snapshot that says that it leaves all rows as they are, but adds no other delete file."""
         table = self.table(spark)
         rows = table.fingerprint()
         spark.sql(f"DELETE FROM {table.full_name} WHERE id = 5")
@@ -144,10 +147,11 @@ class TestOtherWriters:
         def revive() -> None:
             jvm: Any = spark.sparkContext._jvm
             other = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table.full_name)
-            delta = other.newRowDelta()
+            change = other.newRewrite() if operation == "replace" else other.newRowDelta()
+            remove = change.deleteFile if operation == "replace" else change.removeDeletes
             for delete in other.currentSnapshot().addedDeleteFiles(other.io()):
-                delta.removeDeletes(delete)
-            delta.commit()
+                remove(delete)
+            change.commit()
 
         assert self.during(table, server, revive, {"on-conflict": "fail"}) is not None
         assert table.fingerprint() == rows
@@ -173,6 +177,7 @@ class TestOtherWriters:
         assert "1 rewrite commits failed" in str(failure)
         assert "maximum allowed failures of 0" in str(failure)
         assert table.operations().count("replace") == 1
+        assert SETTLED_FROM not in table.summary(), "the next rewrite looks at the others again"
         assert table.fingerprint().rows == rows - 1
         assert table.orphans() == set()
 

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from iceberg_zorder.spark import rewrite_data_files
 from tests.present import present
 from tests.pyiceberg.committing import commit_files, new_file, position_deletes
@@ -136,6 +137,18 @@ class Race:
     def commit(self, *files: Any) -> None:
         commit_files(self.iceberg(), *files)
 
+    def take_back(self) -> None:
+        """Remove the delete files that the newest snapshot has added."""
+        jvm: Any = self.spark.sparkContext._jvm
+        self.spark.sql(f"REFRESH TABLE {self.table.full_name}")
+        other = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            self.spark._jsparkSession, self.table.full_name
+        )
+        delta = other.newRowDelta()
+        for delete in other.currentSnapshot().addedDeleteFiles(other.io()):
+            delta.removeDeletes(delete)
+        delta.commit()
+
 
 @pytest.mark.version
 @pytest.mark.parametrize("version", [3, 2])
@@ -164,6 +177,17 @@ def test_writers_in_a_row(spark: SparkSession, server: RestServer, version: int)
     writers = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id % 400 = {k}") for k in range(3)]
     assert race.survives(*writers) == 30
     assert race.table.operations() == ["append", "delete", "delete", "delete", "replace"]
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_rows_that_live_again_after_a_translation(spark: SparkSession, server: RestServer, version: int) -> None:
+    race = Race(spark, server, version)
+
+    def write() -> None:
+        race.take_back()
+        race.sql("DELETE FROM {t} WHERE id % 400 = 4")
+
+    assert race.survives(lambda: race.sql("DELETE FROM {t} WHERE id % 400 = 3"), write) == 10
 
 
 @pytest.mark.parametrize("version", [3, 2])
@@ -323,6 +347,18 @@ class TestVersion2:
 
         assert race.survives(write) == 3
 
+    def test_equal_rows_of_writers_in_a_row(self, spark: SparkSession, server: RestServer) -> None:
+        """The copy that died for the first writer does not die once more for the second."""
+        race = Race(spark, server, 2, f"{ROWS} UNION ALL {TWINS}")
+
+        def write() -> None:
+            race.sql("REFRESH TABLE {t}")
+            twin = "SELECT _file, _pos FROM {t} WHERE s = 'twin' ORDER BY cast(x AS string), _file, _pos LIMIT 1"
+            (row,) = spark.sql(twin.format(t=race.table.full_name)).collect()
+            race.commit(position_deletes(race.iceberg(), [(row[0], row[1])]))
+
+        assert race.survives(write, write) == 2
+
     def test_equality_deletes_beside(self, spark: SparkSession, server: RestServer) -> None:
         race = Race(spark, server, 2)
         race.sql("INSERT INTO {t} SELECT -id, 1, 1, 1.0D, 'kept' FROM range(1, 100)")
@@ -409,6 +445,12 @@ class TestConflicts:
         )
 
     @pytest.mark.parametrize("version", [3, 2])
+    def test_too_many_rows_of_two_writers(self, spark: SparkSession, server: RestServer, version: int) -> None:
+        race = Race(spark, server, version)
+        few = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id % 33 = {k}") for k in (1, 2)]
+        assert "244 of 4,000 rows of a file group were deleted, more than 5%" in race.again(*few)
+
+    @pytest.mark.parametrize("version", [3, 2])
     def test_copied_files(self, spark: SparkSession, server: RestServer, version: int) -> None:
         race = Race(spark, server, version, properties={"write.delete.mode": "copy-on-write"})
         assert "was removed" in race.again(lambda: race.sql("DELETE FROM {t} WHERE id = 5"))
@@ -419,12 +461,7 @@ class TestConflicts:
         race.sql("DELETE FROM {t} WHERE id % 97 = 0")
 
         def write() -> None:
-            jvm: Any = spark.sparkContext._jvm
-            other = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, race.table.full_name)
-            delta = other.newRowDelta()
-            for delete in other.currentSnapshot().addedDeleteFiles(other.io()):
-                delta.removeDeletes(delete)
-            delta.commit()
+            race.take_back()
             race.sql("DELETE FROM {t} WHERE id % 400 = 1")
 
         assert "were taken back" in race.again(write)
@@ -468,6 +505,7 @@ class TestPlannedAgain:
         assert len({each["zorder.rewrite-id"] for each in replaced}) == 1, "it is one rewrite"
         assert len(replaced) == (3 if options else 2)
         assert sum(int(each["deleted-data-files"]) for each in replaced) == 15, "the replaced file stays"
+        assert not any(SETTLED_FROM in each for each in replaced), "the next rewrite looks at it"
 
     def test_others_translate(self, spark: SparkSession, server: RestServer) -> None:
         race = Race(spark, server, 2, partitioned_by="p", properties=self.SEVERAL)
@@ -515,7 +553,8 @@ class TestPlannedAgain:
         deletes = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE id = {2 + 1000 * k}") for k in range(4)]
         # The first is before a commit of two groups, the second before the other, which may have to be sent again.
         first, second, third, fourth = deletes
-        result = race.run(first, lambda: None, second, lambda: None, third, fourth, options=self.PARTIAL)
+        options = {**self.PARTIAL, "partial-progress.max-failed-commits": "1"}
+        result = race.run(first, lambda: None, second, lambda: None, third, fourth, options=options)
         assert not isinstance(result, Exception), result
         assert (result.rewritten_data_files_count, result.failed_data_files_count) == (12, 1), result.message
         assert "In the end these still conflicted" in result.message

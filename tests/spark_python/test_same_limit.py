@@ -8,10 +8,10 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.pyiceberg import plan_rewrite
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.render.plan_text import plan_text
 from iceberg_zorder.spark.rewrite import describe_plan
-from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.committing import BY_BYTES, commit_files
 from tests.pyiceberg.lake import data_files, position_delete
 from tests.pyiceberg.plan.selection.test_file_limit import TARGET, across, boxes, made, rows
 from tests.spark.tables import CATALOG
@@ -52,3 +52,17 @@ def test_what_is_due_comes_first(spark: SparkSession, catalog: Catalog) -> None:
     assert theirs == ours
     [group] = describe_plan(spark, f"{CATALOG}.db.{NAME}", "a, b", options=options)["file_groups"]
     assert {each["path"] for each in group["data_files"]} == {file.file_path for file in due}
+
+
+def test_partitions_share_the_bytes_that_rewrites_for_gain_may_take(spark: SparkSession, catalog: Catalog) -> None:
+    """They are a multiple of what was appended since the whole table was rewritten: enough for one of two."""
+    table = made(catalog, *(rows(part, 12_000, part, most=1 << 40) for part in (0, 1)), name=f"db.{NAME}")
+    with table.transaction() as change:
+        change.set_properties(BY_BYTES)
+    options = {"target-file-size-bytes": "5000", "max-scan-ratio": "1"}
+    rewrite_data_files(table, "a, b", options=options)
+    for part in (0, 1):
+        table.append(rows(part, 500, 2 + part, most=1 << 40))
+    ours, theirs = both(spark, table, options)
+    assert theirs == ours
+    assert [f"rewrite p={part}" in ours for part in (0, 1)] == [True, False]

@@ -280,6 +280,16 @@ def test_a_position_delete_file_of_a_partition_goes_with_the_last_of_its_data_fi
     assert ids(deletes.table) == [2, 3, 5, 6]
 
 
+def test_a_position_delete_file_stays_for_a_data_file_of_its_own_commit(deletes: Deletes) -> None:
+    """As Flink commits rows that were deleted before the checkpoint that adds them."""
+    new = new_file(deletes.table, rows_of([8, 9]), spec_id=1, partition=["a"])
+    both = deletes.position((deletes.one, 0), (new, 1))
+    deletes.add(new, both)
+    left, _ = deletes.rewrite(deletes.one, deletes.two, rows=[2, 3, 4])
+    assert left == {both.file_path}
+    assert ids(deletes.table) == [2, 3, 4, 5, 6, 8]
+
+
 def test_an_equality_delete_file_goes_with_the_last_of_its_data_files(deletes: Deletes) -> None:
     delete = equality_deletes(deletes.table, [1, 4], spec_id=1, partition=["a"])
     deletes.add(delete)

@@ -17,12 +17,14 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg import rewrite_data_files, translation, undo
+from iceberg_zorder.pyiceberg import group_rewrite, rewrite_data_files, translation, undo
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.replacement import TranslatedDeletes
 from iceberg_zorder.pyiceberg.compat import write_list
+from iceberg_zorder.pyiceberg.files import FileGroup
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.rewrite.result import RewriteResult
+from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from tests.fuzz.readers import duckdb_with_iceberg
 from tests.present import present
 from tests.pyiceberg.committing import (
@@ -195,6 +197,15 @@ def test_another_rewrite_of_some_files(tmp_path: Path, ids: Callable[[Live], lis
     assert "deleted or moved 8 rows" in present(result.message)
     assert ids(live) == [*range(200)]
     assert operations(live.mine)[-2:] == ["replace", "replace"]
+
+
+def test_files_that_go_one_after_the_other(tmp_path: Path, ids: Callable[[Live], list[int]]) -> None:
+    """No delete file comes with either: only the files that are gone tell what died since the first translation."""
+    live = Live(tmp_path, appends=[numbers(0, 3), numbers(3, 6), numbers(6, 200)])
+    result = live.rewrite(*(lambda id_=id_: live.other.refresh().delete(f"id <= {id_}") for id_ in (2, 5)))
+    assert ids(live) == [*range(6, 200)]
+    assert (result.translated_deletes, result.rewritten_data_files_count) == (6, 1)
+    assert live.is_clean()
 
 
 def test_some_of_several_equal_rows(tmp_path: Path) -> None:
@@ -404,6 +415,40 @@ def test_a_faster_writer(tmp_path: Path, ids: Callable[[Live], list[int]], caplo
     assert live.is_clean()
 
 
+def test_rows_of_earlier_translations_count(
+    tmp_path: Path, ids: Callable[[Live], list[int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    live = Live(tmp_path)
+    live.rewrite(lambda: live.delete(*range(6)), lambda: live.delete(*range(6, 12)))
+    assert "more than 4 of a file group's rows were deleted after 6" in caplog.text
+    assert TWICE in caplog.text
+    assert ids(live) == [*range(12, 200)]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_is_settled_when_file_groups_are_planned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    """What came since the first plan is not, nor anything if a file group has failed."""
+    live = Live(tmp_path, appends=[pa.table({"id": range(100), "p": [p] * 100}) for p in range(3)], by="p")
+    start, written = head_id(live.other), group_rewrite.rewrite_group
+
+    def rewrite(context: Any, group: FileGroup, layout: Any) -> Any:
+        if broken and group.index == 1:
+            raise OSError("broken")
+        return written(context, group, layout)
+
+    def delete_and_append() -> None:
+        live.delete(*range(20), file=2)
+        live.other.append(pa.table({"id": range(100, 200), "p": [0] * 100}))
+
+    monkeypatch.setattr(group_rewrite, "rewrite_group", rewrite)
+    result = live.rewrite(delete_and_append, partial_progress=True, max_concurrent_file_group_rewrites=1)
+    assert (result.rewritten_data_files_count, result.failed_data_files_count) == (3 - broken, broken)
+    marks = {summary_of(live.mine, each.snapshot_id).get(SETTLED_FROM) for each in live.mine.snapshots()}
+    assert marks == ({None} if broken else {None, str(start)})
+
+
 def change_schema(live: Live) -> None:
     live.delete(1)
     live.other.update_schema().add_column("q", LongType()).commit()
@@ -464,6 +509,21 @@ def test_a_renamed_clustering_column(tmp_path: Path) -> None:
     with pytest.raises(RewriteConflictError, match=why):
         live.rewrite(delete_and_rename)
     assert live.is_clean()
+
+
+def test_a_clustering_column_that_goes_between_commits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """All file groups are written as they were planned."""
+    live = Live(
+        tmp_path, appends=[pa.table({"id": range(100), "x": [p] * 100, "p": [p] * 100}) for p in range(4)], by="p"
+    )
+
+    def drop() -> None:
+        live.other.update_schema().delete_column("id").commit()
+
+    result = live.rewrite(drop, partial_progress=True, max_concurrent_file_group_rewrites=1)
+    assert (result.rewritten_data_files_count, result.failed_data_files_count) == (4, 0)
+    assert TWICE not in caplog.text
+    assert Counter(live.mine.scan().to_arrow()["x"].to_pylist()) == dict.fromkeys(range(4), 100)
 
 
 def test_delete_files_that_are_merged(tmp_path: Path, ids: Callable[[Live], list[int]]) -> None:
@@ -627,6 +687,21 @@ def test_an_expired_start(tmp_path: Path, ids: Callable[[Live], list[int]], capl
     live.rewrite(delete_and_expire)
     assert "is no longer in the known history of branch main" in caplog.text or TWICE not in caplog.text
     assert ids(live) == [0, *range(3, 200)]
+
+
+def test_snapshots_that_expire_between_commits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What the rewrite has committed itself came from its start, though that is not known any more."""
+    live = Live(tmp_path, appends=[pa.table({"id": range(100), "p": [p] * 100}) for p in range(3)], by="p")
+
+    def append_and_expire() -> None:
+        live.other.refresh().append(pa.table({"id": [100], "p": [0]}))
+        *old, _, _ = live.other.metadata.snapshots
+        live.other.maintenance.expire_snapshots().by_ids([each.snapshot_id for each in old]).commit()
+
+    result = live.rewrite(lambda: None, lambda: None, append_and_expire, partial_progress=True)
+    assert operations(live.mine) == ["replace", "append", "replace"]
+    assert TWICE not in caplog.text
+    assert result.rewritten_data_files_count == 3
 
 
 def test_old_files_that_cannot_be_read(
