@@ -98,7 +98,7 @@ test-fuzz-lines: $(LINES:%=test-fuzz-line/%) ## Joins of 200 random tables on ev
 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments and 40 times as it has translated deletes, about 30 minutes; soak kills PyIceberg
 	$(BIN)/python -m tests.soak.kills
-	$(BIN)/python -m tests.soak.races --races spark-2,spark-3 --rows 200000 --times 2 --every 0 --kills 20
+	$(BIN)/python -m tests.soak.races --races spark-2,spark-3 --rows 200000 --times 2 --every 2 --kills 20
 
 test-races: $(INSTALLED) $(JAR) ## Delete rows every 5 seconds beside rewrites of a minute, ours and Iceberg's, about 3 hours; ARGUMENTS='--races spark-3'
 	$(BIN)/python -m tests.soak.races $(ARGUMENTS)

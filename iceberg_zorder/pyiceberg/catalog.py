@@ -35,7 +35,7 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, load_file_i
 from pyiceberg.table import StaticTable, Table, TableProperties
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.typedef import RecursiveDict
-from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, stop_after_delay
+from tenacity import Retrying, before_sleep_log, retry_if_exception
 from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
@@ -371,15 +371,20 @@ def load(table: Table) -> Table:
     return fresh
 
 
-def commit_retries(properties: Mapping[str, str]) -> Retrying:
-    """Return the retries of a commit that the table's properties allow."""
-    return retrying(properties, lambda error: is_not_committed(error) or is_transient(error))
+def commit_retries(properties: Mapping[str, str], more: Callable[[], int] = lambda: 0) -> Retrying:
+    """Return the retries of a commit that the table's properties allow, and so many more."""
+    return retrying(properties, lambda error: is_not_committed(error) or is_transient(error), more=more)
 
 
 def retrying(
-    properties: Mapping[str, str], is_to_retry: Callable[[BaseException], bool], retries: int | None = None
+    properties: Mapping[str, str],
+    is_to_retry: Callable[[BaseException], bool],
+    retries: int | None = None,
+    more: Callable[[], int] = lambda: 0,
 ) -> Retrying:
     """Return a retry policy with growing waits; the table's properties set the number of retries by default.
+
+    ``more`` returns how many retries more than these are allowed by now.
 
     No property makes a wait longer than a minute, or all waits together longer than 30 minutes: Iceberg's defaults.
     Raises InvalidInputError for properties ``commit.retry.*`` that are not whole numbers.
@@ -388,12 +393,13 @@ def retrying(
     number, *waits = (max(0, whole_number(properties, *each)) for each in _PROPERTIES)
     # Who sets properties must not stop a maintainer.
     least, most, total = (min(each, limit) / 1000 for each, limit in zip(waits, _LIMITS_MS, strict=True))
+    number = number if retries is None else retries
     # Jitter keeps writers from retrying at the same moment.
     backoff = wait_exponential(multiplier=least, max=most) + wait_random(0, least)
     return Retrying(
         retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_to_retry(error)),
         wait=lambda state: min(backoff(state), _LIMITS_MS[1] / 1000, total - (state.seconds_since_start or 0)),
-        stop=stop_after_attempt(1 + (number if retries is None else retries)) | stop_after_delay(total),
+        stop=lambda state: state.attempt_number > number + more() or (state.seconds_since_start or 0) >= total,
         before_sleep=before_sleep_log(logger, logging.INFO),
         reraise=True,
     )

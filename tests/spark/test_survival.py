@@ -216,6 +216,18 @@ def test_later_translations_look_for_what_died_since(spark: SparkSession, server
     assert max(files_searched(spark)[-2:]) < len(race.table.data_files()) // 2
 
 
+@pytest.mark.version
+@pytest.mark.parametrize("version", [3, 2])
+def test_days_that_calendars_lack(spark: SparkSession, server: RestServer, version: int) -> None:
+    """As Java's old dates, days of October 1582 are others, by which rows would be looked for in other files."""
+    day = "date_add(date'1582-10-01', cast(id % 25 + {twin} AS int)) AS d"
+    halves = [f"SELECT xxhash64(id) AS w, {day.format(twin=twin)} FROM range(0, 1000, 1, 1)" for twin in (0, 10)]
+    race = Race(spark, server, version, " UNION ALL ".join(halves))
+    writers = [lambda k=k: race.sql(f"DELETE FROM {{t}} WHERE w = xxhash64({k}L) AND d < '1582-10-11'") for k in (5, 7)]
+    assert race.survives(*writers, options={"target-file-size-bytes": "2000"}, columns="zorder(d)") == 2
+    assert max(files_searched(spark)[-2:]) < len(race.table.data_files()) // 2
+
+
 def jobs_of(spark: SparkSession) -> list[str]:
     """What Spark's jobs were described as, in their order."""
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)

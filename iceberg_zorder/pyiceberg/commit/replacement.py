@@ -96,6 +96,8 @@ class TableCommit(ABC):
         self._added = tuple(added)
         self._writer = SnapshotWriter(table, self._added, snapshot_properties)
         self._attempts: dict[str, NewSnapshot] = {}
+        self.free_attempts = 0
+        """Attempts that do not count as retries, because they came nearer to a commit."""
         # Snapshots of requests that may still succeed.
         self._pending: list[NewSnapshot] = []
         # The first unclear answer of the catalog.
@@ -114,7 +116,8 @@ class TableCommit(ABC):
         A failure deletes all written files, including the added data files; an unknown outcome deletes nothing.
         """
         try:
-            return commit_retries(self._table.metadata.properties)(self._attempt)
+            retries = commit_retries(self._table.metadata.properties, lambda: self.free_attempts)
+            return retries(self._attempt)
         except UnknownOutcomeError:  # the new files are in the table
             raise
         except BaseException as error:
@@ -323,7 +326,6 @@ class ReplacementCommit(TableCommit):
         self._start = start
         self._planned = planned or table.metadata
         self._translator = translator
-        self._translations = 0
         self._translated_state: object = None
         self._translated_deletes = TranslatedDeletes()
         self.translation_seconds = 0.0
@@ -388,7 +390,7 @@ class ReplacementCommit(TableCommit):
             raise ConflictError(f"{conflict}, and the table's format version was changed")
         if metadata.current_schema_id != planned.current_schema_id:
             raise ConflictError(f"{conflict}, and the table's schema was changed")
-        if self._translations == _MOST_TRANSLATIONS:
+        if self.free_attempts == _MOST_TRANSLATIONS:
             raise ConflictError(f"{conflict}, and {_MOST_TRANSLATIONS} translations came too late")
         since = time.monotonic()
         try:
@@ -397,7 +399,7 @@ class ReplacementCommit(TableCommit):
             raise ConflictError(f"{conflict}, and it cannot be translated, because {error}") from error
         finally:
             self.translation_seconds += time.monotonic() - since
-        self._translations += bool(deletes.files)
+        self.free_attempts += bool(deletes.files)
         return deletes
 
 

@@ -407,7 +407,7 @@ def test_a_column_more_when_planned_again(tmp_path: Path) -> None:
 
 def test_a_faster_writer(tmp_path: Path, ids: Callable[[Live], list[int]], caplog: pytest.LogCaptureFixture) -> None:
     """After ten translations in a row the files are planned again."""
-    live = Live(tmp_path, properties={"commit.retry.num-retries": "20"})
+    live = Live(tmp_path)
     result = live.rewrite(*(lambda each=each: live.delete(each) for each in range(12)))
     assert "10 translations came too late" in caplog.text
     assert result.rewritten_data_files_count == 2
@@ -601,7 +601,7 @@ def test_a_branch(tmp_path: Path) -> None:
 def test_lookup_columns_are_narrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of large groups only a share is read: one column with the bytes of a key, or else narrower ones."""
+    """Of large groups only a share is read: the narrowest columns that have the bytes of a key together."""
     wide = pa.table({"a": [n % 3 for n in range(400)], "k": range(400), "text": [f"{n:x}" * 60 for n in range(400)]})
     live = Live(tmp_path, appends=[wide])
     read: list[list[str]] = []
@@ -614,15 +614,25 @@ def test_lookup_columns_are_narrow(
     monkeypatch.setattr(translation, "_SMALL", 0)
     monkeypatch.setattr(translation, "_KEY_BYTES", 1)
     assert live.rewrite(lambda: live.delete(5), by="k").translated_deletes == 1
-    assert read == [["k"], ["k"]]
+    assert read == [["a", "k"], ["a", "k"]]
     assert TWICE not in caplog.text
     # A third of all rows has the value of the deleted one.
     monkeypatch.setattr(translation, "_KEY_BYTES", 0.1)
     live.files = files_of(live.mine)
     live.rewrite(lambda: live.delete(6), by="k")
-    assert read == [["k"], ["k"], ["a"], ["a"]]
+    assert read == [["a", "k"], ["a", "k"], ["a"], ["a"]]
     assert "more than 99 of a file group's rows share values with deleted ones" in caplog.text
     assert sorted(live.mine.scan().to_arrow()["k"].to_pylist()) == [n for n in range(400) if n not in (5, 6)]
+
+
+def test_a_column_with_one_value_in_most_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes are many, and tell few rows apart."""
+    texts = [None if n % 2 else f"error {n * n:x}" * 2 for n in range(400)]
+    live = Live(
+        tmp_path, appends=[pa.table({"k": range(400), "err": texts, "pay": [f"{n:x}" * 99 for n in range(400)]})]
+    )
+    monkeypatch.setattr(translation, "_SMALL", 0)
+    assert live.rewrite(lambda: live.delete(5), by="k").translated_deletes == 1
 
 
 @pytest.mark.parametrize("down", [False, True])

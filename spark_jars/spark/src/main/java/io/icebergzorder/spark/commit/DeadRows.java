@@ -10,12 +10,12 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import java.io.Serializable;
-import java.util.ArrayDeque;
+import java.math.BigDecimal;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -39,11 +39,14 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Finds the copies of deleted rows in the new files: by row id, else by their values. */
-// Public because the code that Spark generates calls its function.
+// Public because the code that Spark generates calls its functions.
 public final class DeadRows {
   private static final double MOST_DEAD = 0.05;
   private static final double MOST_READ = 0.25;
@@ -76,7 +79,6 @@ public final class DeadRows {
             .flatMap(column -> Stream.ofNullable(table.schema().asStruct().field(column.parts().get(0))))
             .filter(TrustedBounds::serves)
             .toList();
-    session.spark().conf().set("spark.sql.datetime.java8API.enabled", "true");
     // Otherwise Spark reads for a limit in growing batches of tasks, one after the other.
     session.spark().conf().set("spark.sql.limit.initialNumPartitions", String.valueOf(Integer.MAX_VALUE));
   }
@@ -115,25 +117,26 @@ public final class DeadRows {
     boolean canSkipFiles = positions.values().stream().mapToLong(each -> each.length).sum() < written.size();
     Columns keyAndBounded = rows -> Stream.concat(key.apply(rows).stream(), bounded.stream().map(field -> column(rows, field.name()))).toList();
     // Old files are read with the deletes of the start, so rows that were dead at the start are not read.
-    List<ReadRow> dead = read(old, positions, null, canSkipFiles ? keyAndBounded : key, MOST_ROWS);
-    Map<Key, List<ReadRow>> died = byKey(dead, 1);
+    Columns compared = canSkipFiles ? keyAndBounded : key;
+    List<ReadRow> dead = read(old, positions, null, compared, MOST_ROWS);
+    Map<Key, List<ReadRow>> died = byKey(dead);
     checkShares(died, written, before);
     if (died.isEmpty()) {
       return Map.of();
     }
     long[] keys = died.keySet().stream().mapToLong(DeadRows::rowIdOrHash).sorted().distinct().toArray();
     List<ReadRow> candidates =
-        read(canSkipFiles ? mayHold(written, dead) : written, null, keys, key, MOST_ROWS).stream()
+        read(canSkipFiles ? mayHold(written, dead) : written, null, keys, compared, MOST_ROWS).stream()
             .filter(row -> Arrays.binarySearch(before.getOrDefault(row.file.path(), NONE), row.position) < 0)
             .toList();
-    Matched matched = matched(died, byKey(candidates, 1));
+    Matched matched = matched(died, byKey(candidates));
     List<ReadRow> found = new ArrayList<>(matched.certain);
     if (!matched.old.isEmpty()) {
       if (hasRowIds) {
         throw new Refusal("deleted rows do not have row ids of their own in the new files");
       }
       Columns more = hash(written, Long.MAX_VALUE);
-      matched = matched(byKey(read(matched.old, more, MOST_ROWS), 1), byKey(read(matched.copies, more, MOST_ROWS), 1));
+      matched = matched(byKey(read(matched.old, more, MOST_ROWS)), byKey(read(matched.copies, more, MOST_ROWS)));
       found.addAll(matched.certain);
     }
     if (!matched.old.isEmpty()) {
@@ -173,16 +176,21 @@ public final class DeadRows {
         .toList();
   }
 
-  /** The values of a row in the form of bounds; null if a value is NULL, or a text that is no UTF-8. */
+  /** The values of a row in the form of bounds; null for NULL. */
   @SuppressWarnings("unchecked")
   private Comparable<Object>[] boundedValues(ReadRow row) {
-    return IntStream.range(0, bounded.size())
-        .mapToObj(i -> {
-          Object value = row.values[1 + i];
-          boolean isUnknown = value == null || value instanceof String text && text.indexOf('\uFFFD') >= 0;
-          return isUnknown ? null : TrustedBounds.key(bounded.get(i).type(), SparkInternals.internalValue(value));
-        })
-        .toArray(Comparable[]::new);
+    return IntStream.range(0, bounded.size()).mapToObj(i -> boundedValue(bounded.get(i).type(), row.values[1 + i])).toArray(Comparable[]::new);
+  }
+
+  private static Object boundedValue(Type type, Object value) {
+    if (value instanceof byte[] text) {
+      return UTF8String.fromBytes(text);
+    }
+    return value instanceof BigDecimal decimal ? decimal.setScale(((Types.DecimalType) type).scale()).unscaledValue() : asLong(value);
+  }
+
+  private static Object asLong(Object value) {
+    return value instanceof Number number ? (Long) number.longValue() : value;
   }
 
   private static long rowIdOrHash(Key key) {
@@ -211,10 +219,7 @@ public final class DeadRows {
     return List.of(rows.col(MetadataColumns.ROW_ID.name()));
   }
 
-  /**
-   * A hash of columns: the narrowest that have so many bytes together; of these the widest first, so that they are few, and only those that fit
-   * into what may be read.
-   */
+  /** A hash of the narrowest columns that have so many bytes together, or as many as may be read. */
   private Columns hash(List<GroupFile> written, long wideEnough) {
     List<Types.NestedField> columns = table.schema().columns();
     Map<String, Long> sizes = new HashMap<>();
@@ -223,19 +228,12 @@ public final class DeadRows {
         sizes.put(field.name(), bytes(written, file -> size(file, field.fieldId(), columns.size())));
       }
     }
-    Comparator<String> bySize = Comparator.comparing(sizes::get);
-    Deque<String> narrowest = new ArrayDeque<>();
-    long all = 0;
-    for (String name : sizes.keySet().stream().sorted(bySize.thenComparing(Comparator.naturalOrder())).toList()) {
-      if (all < wideEnough) {
-        all += sizes.get(name);
-        narrowest.push(name);
-      }
-    }
     long taken = 0;
     List<String> names = new ArrayList<>();
-    for (String name : narrowest) {
-      if (taken + sizes.get(name) <= bytesToRead(written) && (taken < wideEnough || names.isEmpty())) {
+    Comparator<String> bySize = Comparator.comparing(sizes::get);
+    for (String name : sizes.keySet().stream().sorted(bySize.thenComparing(Comparator.naturalOrder())).toList()) {
+      // Narrow ones are left in even if the next is wide enough: of that, most rows may have the same value.
+      if (taken < wideEnough && taken + sizes.get(name) <= bytesToRead(written)) {
         taken += sizes.get(name);
         names.add(name);
       }
@@ -278,11 +276,10 @@ public final class DeadRows {
     if (bytes(positions(candidates).keySet(), DataFile::fileSizeInBytes) > bytesToRead(written)) {
       throw new Refusal("more than 25% of the bytes of the new files would be read to tell rows apart");
     }
-    int width = table.schema().columns().size();
-    int most = MOST_VALUES / width;
-    Map<Key, List<ReadRow>> alike = byKey(read(candidates, this::exactColumns, most), width);
+    int most = MOST_VALUES / table.schema().columns().size();
+    Map<Key, List<ReadRow>> alike = byKey(read(candidates, this::exactColumns, most));
     List<ReadRow> found = new ArrayList<>();
-    byKey(read(died, this::exactColumns, most), width).forEach((key, rows) -> {
+    byKey(read(died, this::exactColumns, most)).forEach((key, rows) -> {
       List<ReadRow> equal = alike.getOrDefault(key, List.of());
       if (equal.size() < rows.size()) {
         throw new Refusal("%d equal rows were deleted, but the new files have %d of them".formatted(rows.size(), equal.size()));
@@ -318,11 +315,11 @@ public final class DeadRows {
         .toList();
   }
 
-  /** Rows that have the same first values, bit by bit. */
-  private static Map<Key, List<ReadRow>> byKey(List<ReadRow> rows, int width) {
+  /** Rows that have the same values, bit by bit. */
+  private static Map<Key, List<ReadRow>> byKey(List<ReadRow> rows) {
     return rows.stream()
         .collect(Collectors.groupingBy(
-            row -> new Key(row.file.group, Arrays.asList(Arrays.stream(row.values).limit(width).map(DeadRows::exact).toArray())),
+            row -> new Key(row.file.group, Arrays.asList(Arrays.stream(row.values).map(DeadRows::exact).toArray())),
             LinkedHashMap::new,
             Collectors.toList()));
   }
@@ -333,6 +330,9 @@ public final class DeadRows {
     }
     if (value instanceof Float number) {
       return Float.floatToRawIntBits(number);
+    }
+    if (value instanceof byte[] bytes) {
+      return ByteBuffer.wrap(bytes);
     }
     return value;
   }
@@ -345,7 +345,7 @@ public final class DeadRows {
     try (StagedScan scan = new StagedScan(session.spark(), table, files.stream().map(GroupFile::task).toList());
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
-      List<Column> read = columns.apply(rows);
+      List<Column> read = exactly(rows, columns.apply(rows), scope);
       Column position = functions.col("_pos");
       Column key = keys == null ? functions.lit(0L) : read.get(0);
       Column place = scope.call(new Place(scope.share(new Wanted(files, positions, keys))), functions.col("_file"), position, key);
@@ -360,6 +360,35 @@ public final class DeadRows {
       return collected.stream()
           .map(row -> new ReadRow(files.get(row.getInt(0)), row.getLong(1), IntStream.range(2, row.size()).mapToObj(row::get).toArray()))
           .toList();
+    }
+  }
+
+  /** Values as Spark has them inside. As objects of a row, some days of 1582 are others, and texts that are no UTF-8 may be equal. */
+  private static List<Column> exactly(Dataset<Row> rows, List<Column> columns, FunctionScope scope) {
+    StructField[] fields = rows.select(columns.toArray(Column[]::new)).schema().fields();
+    return IntStream.range(0, fields.length)
+        .mapToObj(i -> {
+          DataType type = fields[i].dataType();
+          boolean isTime =
+              type.equals(DataTypes.DateType) || type.equals(DataTypes.TimestampType) || type.equals(DataTypes.TimestampNTZType);
+          Column column = columns.get(i);
+          return isTime ? scope.call(new TimeNumber(type), column) : type instanceof StringType ? column.cast(DataTypes.BinaryType) : column;
+        })
+        .toList();
+  }
+
+  /** The number of days or microseconds that a date or a timestamp is. */
+  public static final class TimeNumber extends ColumnFunction<Long> {
+    TimeNumber(DataType type) {
+      super(DataTypes.LongType, type);
+    }
+
+    public long invoke(int days) {
+      return days;
+    }
+
+    public long invoke(long micros) {
+      return micros;
     }
   }
 

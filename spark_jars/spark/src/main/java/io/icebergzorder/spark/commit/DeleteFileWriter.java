@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -22,6 +23,8 @@ import org.apache.iceberg.deletes.PositionDeleteWriter;
 import org.apache.iceberg.encryption.EncryptedOutputFile;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.iceberg.parquet.Parquet;
+import org.apache.iceberg.util.Tasks;
+import org.apache.iceberg.util.ThreadPools;
 
 /** Writes deletes of rows by their positions, as the table's format version has them. */
 final class DeleteFileWriter {
@@ -30,7 +33,7 @@ final class DeleteFileWriter {
       MetricsConfig.fromProperties(Map.of(TableProperties.DEFAULT_WRITE_METRICS_MODE, "full"));
 
   private final Table table;
-  private final List<DeleteFile> written = new ArrayList<>();
+  private final List<DeleteFile> written = Collections.synchronizedList(new ArrayList<>());
 
   DeleteFileWriter(Table table) {
     this.table = table;
@@ -55,11 +58,13 @@ final class DeleteFileWriter {
     written.addAll(writer.result().deleteFiles());
   }
 
-  /** Writes a position delete file for each data file. */
+  /** Writes a position delete file for each data file, several at a time. */
   void positions(Map<DataFile, long[]> positions) throws IOException {
-    for (Map.Entry<DataFile, long[]> each : positions.entrySet()) {
-      positions(each.getKey(), Map.of(each.getKey().location(), each.getValue()));
-    }
+    Tasks.foreach(positions.entrySet())
+        .executeWith(ThreadPools.getWorkerPool())
+        .stopOnFailure()
+        .throwFailureWhenFinished()
+        .run(each -> positions(each.getKey(), Map.of(each.getKey().location(), each.getValue())), IOException.class);
   }
 
   /** Writes a position delete file for data files of the partition of a file; their paths and positions are sorted. */

@@ -221,12 +221,14 @@ public final class RewriteCommit {
   private void translateAndCommit(Collection<RewriteFileGroup> groups, Map<String, String> properties, ValidationException conflict) {
     ValidationException last = conflict;
     Optional<Translated> before = Optional.empty();
+    double seconds = 0;
     int count = 0;
     for (; translation.isPresent() && !attempt.isRefused() && count < MOST_TRANSLATIONS; count++) {
       long since = System.nanoTime();
       Translated deletes = translate(groups, before, last);
       before = Optional.of(deletes);
-      TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.dead().size(), (System.nanoTime() - since) / NANOS);
+      seconds += (System.nanoTime() - since) / NANOS;
+      TranslatedDeletes found = new TranslatedDeletes(deletes.rows(), deletes.dead().size(), seconds);
       try {
         commit(groups, properties, deletes);
         add(found);

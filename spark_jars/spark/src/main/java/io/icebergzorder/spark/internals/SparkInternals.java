@@ -24,7 +24,6 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -94,11 +93,6 @@ public final class SparkInternals {
   }
 
   /** The parts of a table's name, without the quotes. */
-  /** A value of a row, as Spark has it inside: text as bytes, times as numbers. */
-  public static Object internalValue(Object ofRow) {
-    return CatalystTypeConverters.convertToCatalyst(ofRow);
-  }
-
   public static List<String> parseName(SparkSession session, String name) throws AnalysisException {
     return line().parseName(session, name);
   }
