@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from operator import itemgetter
 from uuid import uuid4
 
@@ -49,6 +50,7 @@ _MOST_READ = 0.25
 _POSITION_BYTES = 8
 _SMALL = 64 * 1024 * 1024
 """Bytes up to which reading is cheap, whatever its share of the file group."""
+_FEWEST_COLUMNS = 2
 _KEY_BYTES = 6
 """Compressed bytes per row from which values of a column, or of several together, hardly ever repeat."""
 
@@ -223,10 +225,14 @@ class _Lookup:
             (field, sum(of_field(task.data_file.column_sizes, field.field_id, average) for task, _ in self._new))
             for field in self._fields
         ]
+        sizes.sort(key=itemgetter(1))
+        wide_enough = _KEY_BYTES * self._rows
+        totals = accumulate(size for _, size in sizes)
+        end = next((place + 1 for place, total in enumerate(totals) if total >= wide_enough), len(sizes))
         most, chosen, taken = max(_SMALL, int(_MOST_READ * self._size)), list[NestedField](), 0
-        for field, size in sorted(sizes, key=itemgetter(1)):
-            # Narrow ones are left in even if the next is wide enough: of that, most rows may have the same value.
-            if taken + size <= most and (taken < _KEY_BYTES * self._rows or not chosen):
+        for field, size in reversed(sizes[:end]):
+            # Two at least: of one, most rows may have the same value.
+            if taken + size <= most and (taken < wide_enough or len(chosen) < _FEWEST_COLUMNS):
                 chosen.append(field)
                 taken += size
         if not chosen:

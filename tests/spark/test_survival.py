@@ -206,7 +206,7 @@ def test_later_translations_look_for_what_died_since(spark: SparkSession, server
         "timestamp_micros(if(id % 2 = 0, 1, -1) * hash(id, 1) * 1000000L) AS t, timestamp_ntz'1970-01-01 00:00:00' + make_interval(0, 0, 0, cast(hash(id, 2) % 9999 AS int)) AS n, "
         "cast(hash(id, 3) / 100 AS decimal(12, 2)) AS m, cast(hash(id, 4) AS decimal(38, 5)) AS w, hash(id, 5) * 1e300D AS f, "
         "concat(repeat('x', cast(id % 30 AS int)), decode(unhex(if(id % 3 = 0, 'F09F9880', hex('y'))), 'utf-8'), id % 50) AS s, "
-        "cast(if(id % 5 = 0, unhex('61FF'), concat('a', id)) AS string) AS u, cast(concat('b', id % 77) AS binary) AS b "
+        "cast(if(id % 5 = 0, unhex('61FF'), cast(concat('a', id) AS binary)) AS string) AS u, cast(concat('b', id % 77) AS binary) AS b "
         "FROM range(0, 3000, 1, 4)"
     )
     race = Race(spark, server, version, rows)
