@@ -17,6 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyspark
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, RESTError
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ENVIRONMENT = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -178,6 +180,14 @@ def _postgresql_program(name: str) -> str:
     return str(versions[-1])
 
 
+def _lists_namespaces(properties: Mapping[str, str]) -> bool:
+    try:
+        load_catalog("lake", **properties).list_namespaces()
+    except (NoSuchNamespaceError, RESTError):
+        return False
+    return True
+
+
 @contextmanager
 def seaweedfs(directory: Path) -> Iterator[Mapping[str, str]]:
     """SeaweedFS with an S3 bucket and an Iceberg REST catalog; yields the catalog's properties."""
@@ -193,7 +203,7 @@ def seaweedfs(directory: Path) -> Iterator[Mapping[str, str]]:
         with running(directory, "weed", command, AWS_ACCESS_KEY_ID="admin", AWS_SECRET_ACCESS_KEY="secret") as log:
             wait(lambda: listens(ports["s3"]) and listens(ports["s3.port.iceberg"]), log)
             uri = f"http://127.0.0.1:{ports['s3.port.iceberg']}"
-            yield {
+            properties = {
                 "type": "rest",
                 "uri": uri,
                 "oauth2-server-uri": f"{uri}/v1/oauth/tokens",
@@ -206,6 +216,9 @@ def seaweedfs(directory: Path) -> Iterator[Mapping[str, str]]:
                 "s3.secret-access-key": "secret",
                 "client.region": "us-east-1",
             }
+            # The table bucket comes a moment after the ports.
+            wait(lambda: _lists_namespaces(properties), log)
+            yield properties
     finally:
         # It leaves sockets in the directory for temporary files, named by its ports.
         for port in (*ports.values(), *(port + 10_000 for port in ports.values())):
