@@ -19,7 +19,7 @@ from tests.fuzz.types import Struct
 from tests.spark.joins import other_writers, values
 from tests.spark.joins.cases import Case
 from tests.spark.joins.random_table import RandomTable, Source, small_side
-from tests.spark.joins.statements import BY_OTHER_COLUMNS, CHANGES_SQL, QUERIES
+from tests.spark.joins.statements import BY_OTHER_COLUMNS, CHANGES, CHANGES_SQL, QUERIES
 from tests.spark.joins.tables import IcebergTable
 from tests.spark.tables import ICEBERG, settings
 
@@ -36,7 +36,7 @@ class Tally:
     tables: int = 0
     queries: int = 0
     changes: int = 0
-    skipped: int = 0  # queries that skipped files
+    skipping: Counter[str] = field(default_factory=Counter)  # queries, and changes, that skipped files
     skipping_tables: int = 0
     failed: int = 0  # statements that fail with either setting, for reasons of Iceberg's
     reasons: Counter[str] = field(default_factory=Counter)
@@ -45,14 +45,14 @@ class Tally:
     def __str__(self) -> str:
         each = self.seconds / max(1, self.tables)
         return (
-            f"{self.tables} tables in {self.seconds:.0f} s ({each:.2f} s each): {self.queries} queries, of which {self.skipped}"
-            f" skipped files, in {self.skipping_tables} tables; {self.changes} changes of tables;"
+            f"{self.tables} tables in {self.seconds:.0f} s ({each:.2f} s each): {self.queries} queries, of which {self.skipping['queries']}"
+            f" skipped files, in {self.skipping_tables} tables; {self.changes} changes of tables, of which {self.skipping['changes']} did;"
             f" {self.failed} statements failed in either setting {dict(self.reasons)}"
         )
 
 
-def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list[str]:
-    """Make the case's table and compare some queries, the first ones always; returns what is wrong."""
+def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4, changes: int = 1) -> list[str]:
+    """Make the case's table and compare some queries and changes, the first ones always; returns what is wrong."""
     rng = random.Random(f"{case.seed} run")
     unique = uuid.uuid4().hex[:6]
     fact = IcebergTable(spark, f"t_{case.seed}_{unique}")
@@ -76,7 +76,8 @@ def run(spark: SparkSession, case: Case, tally: Tally, queries: int = 4) -> list
             # Iceberg 1.10 applies equality deletes by such keys at random when it changes a table: without the jar, too.
             is_random = ICEBERG < (1, 11) and case.type in ("binary", "fixed[4]") and "equality deletes" in case.writers
             if case.change and not is_random:
-                comparison.compare_change(case.change)
+                for change in [case.change, *rng.sample(CHANGES, changes - 1)]:
+                    comparison.compare_change(change)
         finally:
             for table in (dimension, fact):
                 if table.exists():
@@ -108,7 +109,7 @@ class Comparison:
         with settings(self.spark, chosen):
             for setting in ("off", "auto"):
                 with settings(self.spark, {SETTING: setting}):
-                    found[setting] = self._rows(sql, setting == "auto")
+                    found[setting] = self._rows(sql, "queries" if setting == "auto" else None)
         self.tally.queries += 1
         self._judge(kind, sql, chosen, found)
 
@@ -121,23 +122,23 @@ class Comparison:
         with settings(self.spark, chosen):
             for setting in ("off", "auto"):
                 with settings(self.spark, {SETTING: setting}):
-                    done = self._rows(sql, setting == "auto")
-                left = self._rows(f"SELECT * FROM {name}", False)
+                    done = self._rows(sql, "changes" if setting == "auto" else None)
+                left = self._rows(f"SELECT * FROM {name}", None)
                 found[setting] = done if isinstance(done, str) else left
                 refs = table.refs()
                 table.commit(refs.rollbackTo(head) if branch == "main" else refs.replaceBranch(branch, head))
         self.tally.changes += 1
         self._judge(kind, sql, chosen, found)
 
-    def _rows(self, sql: str, counts: bool) -> Counter[str] | str:
+    def _rows(self, sql: str, counted_as: str | None) -> Counter[str] | str:
         """The rows of a query, or why it failed."""
         try:
             query = self.spark.sql(sql)
             found = Counter(map(str, query.collect()))
         except (PySparkException, Py4JJavaError) as error:
             return _reason(error)
-        if counts and any(skipped_files(query)):
-            self.tally.skipped += 1
+        if counted_as and any(skipped_files(query)):
+            self.tally.skipping[counted_as] += 1
             self.has_skipped = True
         return found
 
@@ -228,7 +229,7 @@ def failures(spark: SparkSession) -> list[str]:
 
 
 def leaves_of(plan: JavaObject) -> Iterator[JavaObject]:
-    """The scans and other leaves of an executed plan, those of finished stages among them."""
+    """The scans of an executed plan, those of finished stages and of what gives them keys among them."""
     leaves = plan.collectLeaves()
     for place in range(leaves.size()):
         leaf = leaves.apply(place)
@@ -241,6 +242,11 @@ def leaves_of(plan: JavaObject) -> Iterator[JavaObject]:
             yield from leaves_of(leaf.commandPhysicalPlan())
         elif name == "BatchScanExec":
             yield leaf
+            filters = leaf.runtimeFilters()
+            subqueries = [filters.apply(place).child() for place in range(filters.size())]
+            for each in subqueries:
+                if each.getClass().getSimpleName() == "InSubqueryExec":
+                    yield from leaves_of(each.plan().child())
 
 
 def skipped_files(query: DataFrame) -> list[int]:

@@ -38,6 +38,18 @@ CHANGES_SQL = {
     "merge delete": f"MERGE INTO {{t}} f USING {_SOURCE} ON {{k}} = s.k WHEN MATCHED THEN DELETE",
     "merge by source": f"MERGE INTO {{t}} f USING {_SOURCE} ON {{k}} = s.k WHEN MATCHED THEN UPDATE SET f.v = f.v + 1000"
     " WHEN NOT MATCHED BY SOURCE AND f.v < 50 THEN UPDATE SET f.v = f.v + 2000 WHEN NOT MATCHED BY SOURCE AND f.v > 80 THEN DELETE",
+    "merge insert": f"MERGE INTO {{t}} f USING {_SOURCE} ON {{k}} = s.k WHEN NOT MATCHED THEN INSERT ({{columns}}) VALUES ({{values}})",
+    "merge by two keys": f"MERGE INTO {{t}} f USING {_SOURCE} ON {{k}} = s.k AND f.m = s.m WHEN MATCHED THEN DELETE"
+    " WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({values})",
+    "merge null-safe": f"MERGE INTO {{t}} f USING {_SOURCE} ON {{k}} <=> s.k AND f.m = s.m WHEN MATCHED THEN UPDATE SET f.v = f.v + 1000",
+    "merge latest": "MERGE INTO {t} f USING (SELECT k, w FROM (SELECT d.k, d.w, row_number() OVER (PARTITION BY d.k ORDER BY d.w) AS place"
+    " FROM {d} d WHERE {g}) WHERE place = 1) s ON {k} = s.k WHEN MATCHED THEN UPDATE SET f.v = s.w",
+    "merge filtered": f"MERGE INTO {{t}} f USING {_SOURCE} ON {{k}} = s.k AND {{k}} >= {{literal}} AND f.v < 70"
+    " WHEN MATCHED AND f.v < 30 THEN DELETE WHEN MATCHED THEN UPDATE SET f.v = f.v + 1000",
+    "update exists": "UPDATE {t} f SET f.v = f.v + 1000 WHERE f.v < 80 AND EXISTS (SELECT 1 FROM {d} d WHERE d.k = {k} AND {g})",
+    "delete in": "DELETE FROM {t} f WHERE {k} IN (SELECT d.k FROM {d} d WHERE {g})",
+    "delete not in": "DELETE FROM {t} f WHERE {k} NOT IN (SELECT d.k FROM {d} d WHERE {g})",
+    "delete or": "DELETE FROM {t} f WHERE f.v < 10 OR {k} IN (SELECT d.k FROM {d} d WHERE {g})",
     "update": "UPDATE {t} f SET f.v = f.v + 1000 WHERE {k} IN (SELECT d.k FROM {d} d WHERE {g})",
     "delete": "DELETE FROM {t} f WHERE EXISTS (SELECT 1 FROM {d} d WHERE d.k = {k} AND {g})",
     "insert": "INSERT INTO {t} SELECT f.* FROM {t} f JOIN {d} d ON {k} = d.k WHERE {g}",

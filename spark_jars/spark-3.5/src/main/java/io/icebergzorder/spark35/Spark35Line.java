@@ -9,9 +9,16 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InSubquery;
+import org.apache.spark.sql.catalyst.expressions.ListQuery;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -24,10 +31,14 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.Option;
 import scala.collection.JavaConverters;
 
 /** Spark 3.5, see {@link SparkLine}. */
 public final class Spark35Line implements SparkLine {
+  private static final scala.collection.immutable.List<String> NO_TEXTS = SparkInternals.seq(List.of());
+  private static final scala.collection.immutable.List<Expression> NONE = SparkInternals.seq(List.of());
+
   @Override
   public SparkSession cloneSession(SparkSession session) {
     return session.cloneSession();
@@ -46,6 +57,35 @@ public final class Spark35Line implements SparkLine {
   @Override
   public <T extends TreeNode<T>> List<T> children(T node, Class<T> type) {
     return SparkInternals.list(node.children(), type);
+  }
+
+  @Override
+  public List<Attribute> output(LogicalPlan plan) {
+    return SparkInternals.list(plan.output(), Attribute.class);
+  }
+
+  @Override
+  public LogicalPlan distinct(List<Expression> values, LogicalPlan of) {
+    List<NamedExpression> columns = new ArrayList<>();
+    for (Expression value : values) {
+      columns.add(
+          value instanceof Attribute column
+              ? column
+              : new Alias(value, "key", NamedExpression.newExprId(), NO_TEXTS, Option.empty(), NO_TEXTS));
+    }
+    return new Aggregate(SparkInternals.seq(values), SparkInternals.seq(columns), of);
+  }
+
+  @Override
+  public Expression keys(Attribute column, LogicalPlan giving) {
+    ListQuery query = new ListQuery(giving, NONE, NamedExpression.newExprId(), 1, NONE, Option.empty());
+    return new DynamicPruningExpression(new InSubquery(SparkInternals.<Expression>seq(List.of(column)), query));
+  }
+
+  @Override
+  public Expression keysOfBroadcast(Attribute column, LogicalPlan broadcast, List<Expression> values, int place) {
+    return new DynamicPruningSubquery(
+        column, broadcast, SparkInternals.seq(values), place, true, NamedExpression.newExprId(), Option.empty());
   }
 
   @Override

@@ -13,6 +13,16 @@ public final class PlannedTasks {
 
   private PlannedTasks() {}
 
+  /** Whether a scan plans the files that it reads once, and then reads these. */
+  public static boolean plans(Scan scan) {
+    for (Class<?> each = scan.getClass(); each != null; each = each.getSuperclass()) {
+      if (each.getName().equals(OWNER)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Iceberg's own scan of a snapshot; null if Spark's scan reads none, or several. */
   public static BatchScan scan(Scan scan) {
     return call(scan, "scan") instanceof BatchScan batch ? batch : null;

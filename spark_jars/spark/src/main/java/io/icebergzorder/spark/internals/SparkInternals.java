@@ -5,6 +5,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +25,8 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -49,6 +52,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.PartialFunction;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
+import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -202,6 +206,29 @@ public final class SparkInternals {
     return line().children(plan, LogicalPlan.class);
   }
 
+  public static List<Attribute> output(LogicalPlan plan) {
+    return line().output(plan);
+  }
+
+  public static Collection<Attribute> attributes(AttributeSet attributes) {
+    return JavaConverters.asJavaCollection(attributes);
+  }
+
+  /** The distinct values of expressions over the rows of a plan, as the columns of another. */
+  public static LogicalPlan distinct(List<Expression> values, LogicalPlan of) {
+    return line().distinct(values, of);
+  }
+
+  /** A condition by which a scan gets the values of a plan's only column as keys of its own column. A job of its own collects them. */
+  public static Expression keys(Attribute column, LogicalPlan giving) {
+    return line().keys(column, giving);
+  }
+
+  /** The same for one of the values that a join's broadcast side is looked up by; true if Spark does not broadcast that side. */
+  public static Expression keysOfBroadcast(Attribute column, LogicalPlan broadcast, List<Expression> values, int place) {
+    return line().keysOfBroadcast(column, broadcast, values, place);
+  }
+
   /** The plans of the subqueries in a node's expressions, without those that Spark has added to hand on the keys of joins. */
   public static Stream<LogicalPlan> subqueries(LogicalPlan plan) {
     return plansIn(plan, each -> !(each instanceof DynamicPruningSubquery));
@@ -233,6 +260,15 @@ public final class SparkInternals {
   /** A node with other expressions in the place of its own; its children remain. */
   public static LogicalPlan withExpressions(LogicalPlan node, UnaryOperator<Expression> change) {
     return node.containsPattern(TreePattern.PLAN_EXPRESSION()) ? (LogicalPlan) node.transformExpressions(function(change)) : node;
+  }
+
+  public static <T> AbstractFunction1<T, Object> test(Predicate<T> test) {
+    return new AbstractFunction1<>() {
+      @Override
+      public Object apply(T each) {
+        return test.test(each);
+      }
+    };
   }
 
   private static <T> PartialFunction<T, T> function(UnaryOperator<T> change) {

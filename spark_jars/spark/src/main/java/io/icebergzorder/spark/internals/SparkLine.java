@@ -6,6 +6,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -30,6 +31,17 @@ public interface SparkLine {
 
   /** The children of an expression or a plan. */
   <T extends TreeNode<T>> List<T> children(T node, Class<T> type);
+
+  List<Attribute> output(LogicalPlan plan);
+
+  /** The distinct values of expressions over the rows of a plan, as the columns of another. */
+  LogicalPlan distinct(List<Expression> values, LogicalPlan of);
+
+  /** A condition by which a scan gets the values of a plan's only column as keys of its own column. A job of its own collects them. */
+  Expression keys(Attribute column, LogicalPlan giving);
+
+  /** The same for one of the values that a join's broadcast side is looked up by; true if Spark does not broadcast that side. */
+  Expression keysOfBroadcast(Attribute column, LogicalPlan broadcast, List<Expression> values, int place);
 
   Expression withChildren(Expression expression, List<Expression> children);
 

@@ -20,18 +20,21 @@ record ColumnKeys(Types.NestedField field, Comparable<Object>[] ascending) {
   /** More keys skip few files, and sorting them takes longer than it saves. */
   static final int MOST = 100_000;
 
-  /** The keys of a predicate {@code IN}; nothing if bounds cannot tell which files hold them. */
+  /** The keys of a predicate {@code IN}; nothing if there are too many, or if bounds cannot tell which files hold them. */
   @SuppressWarnings("unchecked")
-  static Optional<ColumnKeys> from(Predicate in, Schema schema, boolean isCaseSensitive) {
+  static Optional<ColumnKeys> from(Predicate in, Schema schema, boolean isCaseSensitive, boolean isOfTarget) {
     Expression[] children = in.children();
     Types.NestedField field =
         children.length > 0 && children[0] instanceof NamedReference column && column.fieldNames().length == 1
             ? field(schema, column.fieldNames()[0], isCaseSensitive)
             : null;
-    if (!in.name().equals("IN") || children.length - 1 > MOST || field == null || !TrustedBounds.serves(field)) {
+    if (!in.name().equals("IN") || field == null || !TrustedBounds.serves(field)) {
       return Optional.empty();
     }
     DataType type = SparkSchemaUtil.convert(field.type());
+    if (children.length - 1 > (isOfTarget ? TargetKeys.most(type) : MOST)) {
+      return Optional.empty();
+    }
     if (!Arrays.stream(children).skip(1).allMatch(each -> each instanceof Literal<?> key && key.dataType().equals(type))) {
       return Optional.empty();
     }

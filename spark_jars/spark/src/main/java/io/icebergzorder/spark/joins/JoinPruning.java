@@ -25,12 +25,15 @@ import org.slf4j.LoggerFactory;
  * Hands the keys of joins to the scans of Iceberg tables, for every column in which the files' bounds are tight: see {@link KeyFilters}.
  *
  * <p>It is the last rule of Spark's optimizer, so that Spark's own choice of scans that take keys (of partition columns, and of bloom
- * filters) stands. Streams, and all that DELETE, UPDATE and MERGE and recursive queries read, stay as they are. Any failure leaves the
- * query as it was.
+ * filters) stands. Streams and recursive queries stay as they are; of DELETE, UPDATE and MERGE, only the target takes keys: see {@link
+ * TargetKeys}. Any failure leaves the query as it was.
  */
 public final class JoinPruning extends Rule<LogicalPlan> {
-  /** The setting: {@code auto}, the default, or {@code off}. */
+  /** The setting: {@code auto}, the default, {@code queries}, which leaves MERGE, UPDATE and DELETE as they are, or {@code off}. */
   static final String SETTING = "spark.iceberg-zorder.join-pruning";
+
+  private static final String FOR_ALL = "auto";
+  private static final Set<String> ON = Set.of(FOR_ALL, "queries");
 
   private static final Logger LOG = LoggerFactory.getLogger(JoinPruning.class);
   private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
@@ -66,7 +69,11 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       // Spark runs the recursive part of a query as a new query, in which keys do not resolve. It has optimized subqueries before.
       return KeyFilters.withoutAdded(plan);
     }
-    return plan.containsPattern(TreePattern.JOIN()) && readsOnly(plan) ? new KeyFilters(plan).planWithKeys() : plan;
+    if (!plan.containsPattern(TreePattern.JOIN()) || plan.isStreaming()) {
+      return plan;
+    }
+    LogicalPlan withKeys = readsOnly(plan) ? new KeyFilters(plan).planWithKeys() : plan;
+    return setting().equals(FOR_ALL) ? TargetKeys.added(withKeys) : withKeys;
   }
 
   /** Logs a warning the first time that it is given; queries go on without join pruning. */
@@ -76,13 +83,21 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     }
   }
 
+  private String setting() {
+    return conf().getConfString(SETTING, FOR_ALL).trim().toLowerCase(Locale.ROOT);
+  }
+
   private boolean isOn() {
-    String setting = conf().getConfString(SETTING, "auto").trim().toLowerCase(Locale.ROOT);
-    if (!setting.equals("auto") && !setting.equals("off")) {
-      warnOnce("Joins skip no files, because %s is '%s' and neither 'auto' nor 'off'".formatted(SETTING, setting), null);
+    String setting = setting();
+    if (!setting.equals("off") && !ON.contains(setting)) {
+      warnOnce("Joins skip no files, because %s is '%s' and none of 'auto', 'queries' and 'off'".formatted(SETTING, setting), null);
     }
     String excluded = conf().getConf(SQLConf.OPTIMIZER_EXCLUDED_RULES()).getOrElse(() -> "");
-    return setting.equals("auto") && SupportedVersions.isKnown() && !excluded.contains(PartitionPruning.ruleName());
+    // Who switches off keys of partitions wants none of other columns.
+    return ON.contains(setting)
+        && conf().dynamicPartitionPruningEnabled()
+        && SupportedVersions.isKnown()
+        && !excluded.contains(PartitionPruning.ruleName());
   }
 
   /** Whether a plan, and the statement that it is a part of, changes no table but by new rows. */
@@ -90,8 +105,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
     boolean isInsert =
         plan instanceof AppendData || plan instanceof OverwriteByExpression || plan instanceof OverwritePartitionsDynamic;
     // Spark optimizes a subquery apart from its statement, and asks for the files that MERGE, UPDATE and DELETE have to rewrite by one.
-    return !plan.isStreaming()
-        && (isInsert || !(plan instanceof Command))
+    return (isInsert || !(plan instanceof Command))
         && SparkInternals.execution(SparkSession.active()).map(QueryExecution::logical).stream().noneMatch(SupportsSubquery.class::isInstance);
   }
 }

@@ -289,7 +289,7 @@ final class KeyFilters {
         });
   }
 
-  private static Stream<Expression> conjuncts(Expression condition) {
+  static Stream<Expression> conjuncts(Expression condition) {
     return condition instanceof And and ? Stream.concat(conjuncts(and.left()), conjuncts(and.right())) : Stream.of(condition);
   }
 

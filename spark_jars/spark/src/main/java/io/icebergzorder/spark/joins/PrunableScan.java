@@ -37,8 +37,12 @@ import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
+import org.apache.spark.sql.connector.write.SupportsDelta;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A proxy of Iceberg's scan that accepts the keys of joins for partition columns and for tight columns. While {@link KeyFilters} has Spark add
@@ -52,6 +56,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * other queries may share. Keys of partition columns change it, as without the jar.
  */
 final class PrunableScan extends StandIn {
+  private static final Logger LOG = LoggerFactory.getLogger(PrunableScan.class);
   private static final String RESULT_DATA_FILES = "resultDataFiles";
   private static final String TOTAL_DATA_FILE_SIZE = "totalDataFileSize";
 
@@ -63,6 +68,7 @@ final class PrunableScan extends StandIn {
   private final Table table;
   private final BatchScan batchScan;
   private final Scan forSpark;
+  private final boolean isOfTarget;
 
   /** The columns, none of partitions, whose keys may skip files; those that turn out not to be tight are taken out. */
   private final Map<String, Types.NestedField> candidates;
@@ -71,14 +77,15 @@ final class PrunableScan extends StandIn {
   private final ThreadLocal<Batch> nextBatch = new ThreadLocal<>();
   private final ThreadLocal<Map<String, Long>> nextMetrics = ThreadLocal.withInitial(Map::of);
 
-  private PrunableScan(DataSourceV2ScanRelation relation, Table table, BatchScan batchScan) {
+  private PrunableScan(DataSourceV2ScanRelation relation, Table table, BatchScan batchScan, boolean isOfTarget) {
     super(relation.scan());
+    this.isOfTarget = isOfTarget;
     this.icebergScan = (SupportsRuntimeV2Filtering) relation.scan();
     this.relation = relation;
     this.table = table;
     this.batchScan = batchScan;
     this.forSpark = as(Scan.class);
-    Set<String> ofPartitions = names(icebergScan.filterAttributes());
+    Set<String> ofPartitions = namesOfPartitions();
     this.candidates =
         batchScan.schema().columns().stream()
             .filter(each -> TrustedBounds.serves(each) && !ofPartitions.contains(SparkInternals.quoted(each.name())))
@@ -87,11 +94,27 @@ final class PrunableScan extends StandIn {
 
   /** A proxy for a scan of Iceberg's; nothing if the scan is of another kind, is one of those already, or may be broadcast. */
   static Optional<PrunableScan> of(DataSourceV2ScanRelation relation) {
+    return of(relation, relation.relation().table(), false);
+  }
+
+  /** The same for the scan of a statement's target, which takes no keys but those of {@link TargetKeys}. */
+  static Optional<PrunableScan> ofTarget(DataSourceV2ScanRelation relation) {
+    org.apache.spark.sql.connector.catalog.Table table = relation.relation().table();
+    return of(relation, table instanceof RowLevelOperationTable target ? target.table() : table, true);
+  }
+
+  /** Whether a scan is the one of a merge-on-read statement that looks for the rows to change. */
+  static boolean isOfChange(DataSourceV2ScanRelation relation) {
+    return relation.relation().table() instanceof RowLevelOperationTable target && target.operation() instanceof SupportsDelta;
+  }
+
+  private static Optional<PrunableScan> of(
+      DataSourceV2ScanRelation relation, org.apache.spark.sql.connector.catalog.Table of, boolean isOfTarget) {
     Scan scan = relation.scan();
     // Subclasses of Iceberg's table (those of staged rewrites among them) read in ways of their own. Spark relies on what is grouped by key.
     boolean isServed =
-        relation.relation().table().getClass() == SparkTable.class
-            && !(((SparkTable) relation.relation().table()).table() instanceof BaseMetadataTable)
+        of.getClass() == SparkTable.class
+            && !(((SparkTable) of).table() instanceof BaseMetadataTable)
             && !(scan instanceof Marker)
             && scan instanceof SupportsRuntimeV2Filtering
             && scan instanceof SupportsReportStatistics statistics
@@ -102,7 +125,7 @@ final class PrunableScan extends StandIn {
     if (batchScan == null || batchScan.snapshot() == null) { // An incremental read, an empty table.
       return Optional.empty();
     }
-    return Optional.of(new PrunableScan(relation, ((SparkTable) relation.relation().table()).table(), batchScan));
+    return Optional.of(new PrunableScan(relation, ((SparkTable) of).table(), batchScan, isOfTarget));
   }
 
   /**
@@ -117,6 +140,11 @@ final class PrunableScan extends StandIn {
   /** What stands behind a scan of a plan; null if it is no proxy. */
   static PrunableScan behind(Scan scan) {
     return scan instanceof Marker ? (PrunableScan) Proxy.getInvocationHandler(scan) : null;
+  }
+
+  /** Iceberg's own scan, whether a plan has a proxy of it or not. */
+  static Scan icebergScan(Scan scan) {
+    return scan instanceof Marker ? behind(scan).relation.scan() : scan;
   }
 
   /** What reads Iceberg's own scan. */
@@ -151,7 +179,7 @@ final class PrunableScan extends StandIn {
 
   /** Whether keys of a column are for Iceberg's own filter. */
   boolean isOfPartitions(Attribute column) {
-    return names(icebergScan.filterAttributes()).contains(SparkInternals.quoted(column.name()));
+    return namesOfPartitions().contains(SparkInternals.quoted(column.name()));
   }
 
   /** Synchronized, because {@code PlannedTasks.batch} replaces the scan's tasks for a moment. */
@@ -198,6 +226,11 @@ final class PrunableScan extends StandIn {
     return Stream.concat(Arrays.stream(partitionColumns), others).toArray(NamedReference[]::new);
   }
 
+  /** The columns whose keys are for Iceberg's own filter. A target's filter would change the scan that its commit looks at. */
+  private Set<String> namesOfPartitions() {
+    return isOfTarget ? Set.of() : names(icebergScan.filterAttributes());
+  }
+
   /** Quoted names; they are in the case that the query has. */
   private static Set<String> names(NamedReference[] columns) {
     Map<String, Boolean> names = byName();
@@ -217,7 +250,7 @@ final class PrunableScan extends StandIn {
   private void filter(Predicate[] predicates) {
     nextBatch.remove();
     nextMetrics.remove();
-    Set<String> ofPartitions = names(icebergScan.filterAttributes());
+    Set<String> ofPartitions = namesOfPartitions();
     Map<Boolean, List<Predicate>> byPartition =
         Arrays.stream(predicates)
             .collect(Collectors.partitioningBy(each -> each.children().length > 0 && ofPartitions.contains(each.children()[0].toString())));
@@ -236,6 +269,9 @@ final class PrunableScan extends StandIn {
       if (kept.size() < files.size()) {
         nextBatch.set(PlannedTasks.batch(icebergScan, kept));
       }
+      if (isOfTarget) {
+        LOG.info("A statement reads {} of {} files of {} by the keys of its source", kept.size(), planned, table.name());
+      }
       nextMetrics.set(
           Map.of(
               FilesSkippedByJoins.NAME,
@@ -253,7 +289,7 @@ final class PrunableScan extends StandIn {
   private List<FileScanTask> filesWithKeys(List<FileScanTask> files, List<Predicate> predicates) {
     List<ColumnKeys> found =
         predicates.stream()
-            .map(each -> ColumnKeys.from(each, batchScan.schema(), batchScan.isCaseSensitive()))
+            .map(each -> ColumnKeys.from(each, batchScan.schema(), batchScan.isCaseSensitive(), isOfTarget))
             .flatMap(Optional::stream)
             .toList();
     if (found.isEmpty() || files.isEmpty()) {
