@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from py4j.java_gateway import JavaObject
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
@@ -22,7 +21,7 @@ from tests.fuzz.types import Field, Struct
 from tests.fuzz.writing import Style, write_file
 from tests.spark.joins.tables import IcebergTable, PartitionField
 from tests.spark.tables import settings
-from tests.spark.test_join_pruning import THRESHOLD, check, metric, skipped
+from tests.spark.test_join_pruning import THRESHOLD, check, skipped
 
 UUID = "concat_ws('-', substr(h, 1, 8), substr(h, 9, 4), substr(h, 13, 4), substr(h, 17, 4), substr(h, 21, 12))"
 """A UUID of a row, any bits, from its hash in hexadecimal numbers."""
@@ -167,52 +166,6 @@ def test_columns_are_not_measured_for_a_scan_of_few_files(spark: SparkSession, c
         sql = f"SELECT * FROM lake.db.many_files t JOIN lake.db.few_keys d ON t.k = d.k WHERE t.day = {day} AND g = 3"
         plans.append(spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString())
     assert ["dynamicpruning" in plan for plan in plans] == [False, True]
-
-
-def every_scan(plan: JavaObject) -> Iterator[JavaObject]:
-    """All scans of an executed plan: those of a command, of finished stages, and of subqueries, which find a statement's files."""
-    name = plan.getClass().getSimpleName()
-    if name == "CommandResultExec":
-        yield from every_scan(plan.commandPhysicalPlan())
-    elif name == "AdaptiveSparkPlanExec":
-        yield from every_scan(plan.executedPlan())
-    elif name.endswith("QueryStageExec"):
-        yield from every_scan(plan.plan())
-    elif name == "BatchScanExec":
-        yield plan
-    for others in (plan.children(), plan.subqueries()):
-        for place in range(others.size()):
-            yield from every_scan(others.apply(place))
-
-
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "MERGE INTO lake.db.changing t USING (SELECT i FROM lake.db.few WHERE g = 3) d ON t.i = d.i WHEN MATCHED THEN UPDATE SET t.r = -1",
-        "UPDATE lake.db.changing SET r = -1 WHERE i IN (SELECT i FROM lake.db.few WHERE g = 3)",
-        "DELETE FROM lake.db.changing t WHERE EXISTS (SELECT 1 FROM lake.db.few d WHERE d.i = t.i AND g = 3)",
-    ],
-    ids=["merge", "update", "delete"],
-)
-def test_statements_that_change_a_table_are_left_alone(spark: SparkSession, statement: str, mode: str) -> None:
-    """A scan that takes keys has a metric more; the search for the files of a copy-on-write statement is a query of its own."""
-    modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
-    spark.sql(
-        f"CREATE TABLE lake.db.changing USING iceberg TBLPROPERTIES ({modes}) AS"
-        " SELECT /*+ REPARTITION_BY_RANGE(8, i) */ i, 0 AS r FROM (SELECT cast(id AS int) AS i FROM range(800))"
-    )
-    spark.sql(
-        "CREATE TABLE lake.db.few USING iceberg AS SELECT cast(id AS int) AS i, id DIV 100 AS g FROM range(0, 800, 10)"
-    )
-    done = spark.sql(statement)
-    scans = [
-        scan
-        for scan in every_scan(done._jdf.queryExecution().executedPlan())
-        if str(scan.table().name()).endswith(".changing")
-    ]
-    assert scans
-    assert [metric(scan, "filesSkippedByJoins") for scan in scans] == [None] * len(scans)
 
 
 def test_imported_timestamps_of_milliseconds(spark: SparkSession, tmp_path: Path) -> None:

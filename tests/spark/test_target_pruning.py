@@ -258,9 +258,10 @@ def test_partition_columns_skip_files_by_their_bounds(target: SparkSession) -> N
     assert int(scan.metrics().get("filesSkippedByJoins").get().value()) >= 28
 
 
-@pytest.mark.parametrize(("setting", "is_pruned"), [("auto", True), ("AUTO", True), ("queries", False), ("off", False)])
-def test_setting(target: SparkSession, setting: str, is_pruned: bool) -> None:
-    _, read = rows(target, "merge-on-read", PRUNED["upsert"].format(s="lake.db.changes"), setting)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("setting", "is_pruned"), [("AUTO", True), ("queries", False)])
+def test_setting(target: SparkSession, mode: str, setting: str, is_pruned: bool) -> None:
+    _, read = rows(target, mode, PRUNED["upsert"].format(s="lake.db.changes"), setting)
     assert bool(read) == is_pruned
 
 
