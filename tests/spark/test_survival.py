@@ -238,7 +238,7 @@ def jobs_of(spark: SparkSession) -> list[str]:
 
 def bytes_of(spark: SparkSession) -> tuple[int, int]:
     """What Spark's tasks have read and shuffled so far."""
-    gateway = spark.sparkContext._gateway
+    gateway: Any = spark.sparkContext._gateway
     none = gateway.new_array(gateway.jvm.double, 0)
     stages = spark.sparkContext._jsc.sc().statusStore().stageList(None, False, False, none, None)
     found = [stages.apply(place) for place in range(stages.size())]
