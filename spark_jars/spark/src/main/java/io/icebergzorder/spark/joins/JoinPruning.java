@@ -73,7 +73,7 @@ public final class JoinPruning extends Rule<LogicalPlan> {
       return plan;
     }
     LogicalPlan withKeys = readsOnly(plan) ? new KeyFilters(plan).planWithKeys() : plan;
-    return setting().equals(FOR_ALL) ? TargetKeys.added(withKeys) : withKeys;
+    return setting().equals(FOR_ALL) ? TargetKeys.withKeyFilters(withKeys) : withKeys;
   }
 
   /** Logs a warning the first time that it is given; queries go on without join pruning. */

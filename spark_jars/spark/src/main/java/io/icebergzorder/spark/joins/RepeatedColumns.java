@@ -48,26 +48,31 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.IntegralType;
 
 /**
- * Which columns of a query have the same values whenever the query runs: the same tuples of them, each as often. A query that reads what
- * may change meanwhile, or takes some rows of many, has none. Nor has a column that depends on the order in which rows arrive, as the
- * others than the key have of {@code row_number() OVER (PARTITION BY key ORDER BY time) = 1}, since rows of equal time take turns.
+ * Finds the repeatable columns of a query: every run of it gives the same tuples of them, each as often. A query has none if what it reads
+ * may change between runs, if it takes an arbitrary part of its rows (LIMIT), or if it has a node that is not known here. A column is not
+ * repeatable if it depends on the order in which rows arrive: of {@code row_number() OVER (PARTITION BY key ORDER BY time) = 1}, where rows
+ * of equal {@code time} may swap, only {@code key}, {@code time} and the number are.
  */
 final class RepeatedColumns {
-  /** Any kind of node that is not known here may give other rows the next time. */
-  private String culprit = "a column that depends on the order of rows";
+  /** Why the query has no columns, or not those that are needed. */
+  private String reason = "no column of the source that it is compared with is certain to have the same values in a second run";
 
   /** The ids of the columns; nothing if not even the number of rows is the same. */
   Optional<Set<ExprId>> of(LogicalPlan plan) {
-    // The job for the keys would wait for them in a thread of the few that Spark has for subqueries.
+    // The job for the keys is in one of Spark's few threads for subqueries. Subqueries in it need more of them: all may wait for one another.
     if (Stream.concat(SparkInternals.subqueries(plan), SparkInternals.copies(plan)).findAny().isPresent()) {
-      culprit = "a subquery";
+      reason = "the source has a subquery, which could wait for ever for a thread of Spark";
       return Optional.empty();
     }
     List<LogicalPlan> children = SparkInternals.children(plan);
     if (children.isEmpty()) {
-      return isSteady(plan) ? Optional.of(ids(plan.outputSet())) : none(plan);
+      return isRepeatable(plan) ? Optional.of(ids(plan.outputSet())) : none(plan);
     }
     Set<ExprId> below = new HashSet<>();
     for (LogicalPlan child : children) {
@@ -81,9 +86,8 @@ final class RepeatedColumns {
     return found == null ? none(plan) : Optional.of(found);
   }
 
-  /** What {@link #of} stumbled over: the name of a node, or that it is a matter of columns. */
-  String culprit() {
-    return culprit;
+  String reason() {
+    return reason;
   }
 
   /** Whether an expression has the same values in rows that have the same of such columns. */
@@ -92,7 +96,7 @@ final class RepeatedColumns {
   }
 
   private Optional<Set<ExprId>> none(LogicalPlan plan) {
-    culprit = plan.nodeName();
+    reason = "the source has a node that may give other rows in a second run: %s".formatted(plan.nodeName());
     return Optional.empty();
   }
 
@@ -105,7 +109,8 @@ final class RepeatedColumns {
     } else if (plan instanceof Join join) {
       return join.condition().forall(SparkInternals.test(each -> depends((Expression) each, below))) ? below : null;
     } else if (plan instanceof Aggregate) {
-      return elements(plan, 0).stream().allMatch(each -> depends(each, below)) ? computed(elements(plan, 1), below) : null;
+      List<Expression> chosen = elements(plan, 1).stream().filter(RepeatedColumns::isSameIfEqual).toList();
+      return elements(plan, 0).stream().allMatch(each -> depends(each, below)) ? computed(chosen, below) : null;
     } else if (plan instanceof Window) {
       return ofWindow(elements(plan, 0), elements(plan, 1), elements(plan, 2), below);
     } else if (plan instanceof WindowGroupLimit) {
@@ -115,9 +120,9 @@ final class RepeatedColumns {
     } else if (plan instanceof Union) {
       return ofUnion(plan, below);
     }
-    boolean isOrder =
+    boolean keepsRows =
         plan instanceof Sort || plan instanceof SubqueryAlias || plan instanceof RepartitionOperation || plan instanceof RebalancePartitions;
-    return isOrder ? below : null;
+    return keepsRows ? below : null;
   }
 
   /** Those of computed columns that depend on such columns alone. */
@@ -125,11 +130,22 @@ final class RepeatedColumns {
     return named.stream().filter(each -> isComputedFrom(each, below)).map(RepeatedColumns::id).collect(Collectors.toSet());
   }
 
+  /** Whether equal values are the same: not so 0.0 and -0.0, or texts of other collations, of which a group keeps the one that comes first. */
+  private static boolean isSameIfEqual(Expression value) {
+    DataType type = value.dataType();
+    return type.equals(DataTypes.StringType)
+        || type instanceof IntegralType
+        || type instanceof DecimalType
+        || type.equals(DataTypes.DateType)
+        || type.equals(DataTypes.TimestampType)
+        || type.equals(DataTypes.TimestampNTZType);
+  }
+
   private static boolean isComputedFrom(Expression named, Set<ExprId> below) {
     return depends(named, below) && !named.exists(SparkInternals.test(each -> each instanceof AggregateExpression of && !isExact(of)));
   }
 
-  /** Sums of floats depend on the order of rows, and so may any other aggregate. */
+  /** Others are not looked at; sums of floats depend on the order of rows. */
   private static boolean isExact(AggregateExpression aggregate) {
     Expression function = aggregate.aggregateFunction();
     return function instanceof Min || function instanceof Max || function instanceof Count;
@@ -145,18 +161,18 @@ final class RepeatedColumns {
                         && (over.windowFunction() instanceof RowNumber
                             || over.windowFunction() instanceof Rank
                             || over.windowFunction() instanceof DenseRank));
-    // The rows of a window function are those below it, whatever it computes.
+    // Other window functions keep all rows; what they compute is not taken for repeatable.
     return isRank ? ranked(functions, partition, order, below) : below;
   }
 
-  /** Of rows that are ranked: how many have a partition, a place in the order and a rank does not depend on which comes first of equal ones. */
+  /** Partition, order and rank of ranked rows. Rows that are equal in their order may swap, so no other column is repeatable. */
   private static Set<ExprId> ranked(List<Expression> ranks, List<Expression> partition, List<Expression> order, Set<ExprId> below) {
     if (!Stream.concat(partition.stream(), order.stream()).allMatch(each -> depends(each, below))) {
       return null;
     }
     Stream<Expression> ordered = order.stream().map(each -> ((SortOrder) each).child());
     Stream<Expression> all = Stream.of(partition.stream(), ordered, ranks.stream()).flatMap(each -> each);
-    return with(Set.of(), all.filter(NamedExpression.class::isInstance).toList());
+    return with(Set.of(), all.filter(each -> each instanceof NamedExpression && isSameIfEqual(each)).toList());
   }
 
   private static Set<ExprId> ofUnion(LogicalPlan union, Set<ExprId> below) {
@@ -168,8 +184,8 @@ final class RepeatedColumns {
         .collect(Collectors.toSet());
   }
 
-  /** Whether a leaf gives the same rows to whoever holds it: it reads a snapshot, files that have been listed, or rows of its own. */
-  private static boolean isSteady(LogicalPlan leaf) {
+  /** Whether every run reads the same rows from a leaf: from a snapshot, from files that have been listed, from a cache, or its own. */
+  private static boolean isRepeatable(LogicalPlan leaf) {
     if (leaf instanceof DataSourceV2ScanRelation relation) {
       return relation.relation().table() instanceof SparkTable table
           && !(table.table() instanceof BaseMetadataTable)

@@ -44,22 +44,21 @@ import scala.Product;
 /**
  * Hands the keys of the source of a MERGE, or of the subquery of an UPDATE or DELETE, to the scan that looks for rows of the target.
  *
- * <p>There are three such scans: the only one of a merge-on-read statement; the one by which Spark finds the files that a copy-on-write
- * statement replaces; and the one by which a MERGE that only inserts finds out what is there. The scan that copy-on-write replaces is not
- * among them: its commit deletes the files that it has read, with all of their rows.
+ * <p>The scan that reads the files which copy-on-write replaces takes no keys: the commit deletes every file of that scan, so all of their
+ * rows must be read.
  *
- * <p>Spark's own dynamic pruning takes keys of a broadcast side with a filter. A batch of changes has no filter, and an outer join broadcasts
- * no side whose rows it keeps. So, but for the search, the source is executed once more for its distinct keys. If it then gave others than
- * in the join, rows would not be found, and be inserted again: see {@link RepeatedColumns}.
+ * <p>Spark's dynamic pruning needs a broadcast side that has a filter. A batch of changes has no filter, and an outer join cannot broadcast
+ * the side whose rows it keeps. So a job runs the source a second time for its distinct keys; only a search takes them from its broadcast.
+ * If the second run gave other keys, the join would miss rows of the target, and a MERGE insert them again: see {@link RepeatedColumns}.
  */
 final class TargetKeys {
   private static final Logger LOG = LoggerFactory.getLogger(TargetKeys.class);
 
-  /** How many times as many bytes as the source reads, by Spark's estimates, the scan of the target has to read. */
+  /** The target's scan must read at least this many times the bytes of the source, by Spark's estimates. */
   private static final double LEAST_RATIO = 4;
 
-  /** A source of so few bytes may be read again whatever the target is. */
-  private static final double FEW_BYTES = 1 << 20;
+  /** Sources up to this size may be read again whatever the target is. */
+  private static final double SMALL_SOURCE_BYTES = 1 << 20;
 
   private static final String FILE = "_file";
 
@@ -67,8 +66,11 @@ final class TargetKeys {
   private final Predicate<DataSourceV2ScanRelation> isTarget;
 
   private enum Kind {
+    /** The target's only scan in a merge-on-read statement. */
     CHANGE,
+    /** The query by which Spark finds the files that a copy-on-write statement replaces. */
     SEARCH,
+    /** The scan by which a MERGE that only inserts, or an INSERT with NOT EXISTS, finds out which rows are there. */
     INSERT
   }
 
@@ -83,7 +85,7 @@ final class TargetKeys {
   }
 
   /** A plan with filters of keys; the plan itself if it looks for no rows of a target. */
-  static LogicalPlan added(LogicalPlan plan) {
+  static LogicalPlan withKeyFilters(LogicalPlan plan) {
     TargetKeys keys = null;
     if (plan instanceof WriteDelta) {
       keys = new TargetKeys(Kind.CHANGE, PrunableScan::isOfChange);
@@ -118,10 +120,10 @@ final class TargetKeys {
     if (keys.isEmpty()) {
       return join;
     }
-    List<Expression> ofLeft = SparkInternals.list(keys.get().productElement(1), Expression.class);
-    List<Expression> ofRight = SparkInternals.list(keys.get().productElement(2), Expression.class);
-    LogicalPlan left = dropsLeft ? withKeys(join.left(), ofLeft, join.right(), ofRight) : join.left();
-    LogicalPlan right = dropsRight && left == join.left() ? withKeys(join.right(), ofRight, join.left(), ofLeft) : join.right();
+    List<Expression> leftKeys = SparkInternals.list(keys.get().productElement(1), Expression.class);
+    List<Expression> rightKeys = SparkInternals.list(keys.get().productElement(2), Expression.class);
+    LogicalPlan left = dropsLeft ? withKeys(join.left(), leftKeys, join.right(), rightKeys) : join.left();
+    LogicalPlan right = dropsRight && left == join.left() ? withKeys(join.right(), rightKeys, join.left(), leftKeys) : join.right();
     return left == join.left() && right == join.right() ? join : new Join(left, right, type, join.condition(), join.hint());
   }
 
@@ -143,10 +145,10 @@ final class TargetKeys {
             ? "Spark may broadcast it, or relies on how it is partitioned"
             : reason(scan.get(), places, target, source, values);
     if (reason != null) {
-      LOG.info("A statement reads all files of {} that its filter leaves, because {}", target.relation().table().name(), reason);
+      LOG.info("No keys of a statement's source for {}: {}", target.relation().table().name(), reason);
       return side;
     }
-    Expression condition = kind == Kind.SEARCH ? ofBroadcast(places, source, values) : ofOwnJob(places, source, values);
+    Expression condition = kind == Kind.SEARCH ? keysFromBroadcast(places, source, values) : keysFromJob(places, source, values);
     LogicalPlan pruned = new Filter(condition, scan.get().forSpark());
     return SparkInternals.changed(side, node -> node == target ? pruned : node);
   }
@@ -168,14 +170,14 @@ final class TargetKeys {
       DataSourceV2ScanRelation target,
       LogicalPlan source,
       List<Expression> values) {
-    if (bytes(source) > Math.max(FEW_BYTES, bytes(target) / LEAST_RATIO)) {
-      return "what the source reads is not small beside it";
+    if (bytes(source) > Math.max(SMALL_SOURCE_BYTES, bytes(target) / LEAST_RATIO)) {
+      return "the source reads more than 1 MiB, and more than a quarter of what the target's scan reads";
     }
     places.keySet().removeIf(each -> !scan.isCandidate(each.name()));
     scan.removesLoose(places.keySet().stream().map(Attribute::name).collect(Collectors.toSet()));
     places.keySet().removeIf(each -> !scan.isCandidate(each.name()));
     if (places.isEmpty()) {
-      return "no column by whose bounds its files can be told apart is compared with the source by =";
+      return "the condition compares no tight column with the source by =";
     }
     if (kind == Kind.SEARCH) {
       return null;
@@ -183,7 +185,7 @@ final class TargetKeys {
     RepeatedColumns repeated = new RepeatedColumns();
     Set<ExprId> columns = repeated.of(source).orElse(Set.of());
     places.values().removeIf(each -> !RepeatedColumns.depends(values.get(each), columns));
-    return places.isEmpty() ? "%s of the source may give other keys when it is read again".formatted(repeated.culprit()) : null;
+    return places.isEmpty() ? repeated.reason() : null;
   }
 
   /** What a plan reads, by Spark's estimate. */
@@ -193,15 +195,15 @@ final class TargetKeys {
   }
 
   /**
-   * Keys of the broadcast that the search joins with; none if Spark does not broadcast the source. The search is a subquery itself. With a
-   * job of their own for the keys, 16 statements at the same time would take all threads that Spark has for subqueries, and wait for ever.
+   * Keys of the broadcast that the search joins with; none if Spark does not broadcast the source. The search is a subquery already. A job for
+   * the keys would need a second one of the 16 threads that Spark has for subqueries, and 16 statements at once would wait for ever.
    */
-  private static Expression ofBroadcast(Map<Attribute, Integer> places, LogicalPlan source, List<Expression> values) {
+  private static Expression keysFromBroadcast(Map<Attribute, Integer> places, LogicalPlan source, List<Expression> values) {
     return all(places.entrySet().stream().map(each -> SparkInternals.keysOfBroadcast(each.getKey(), source, values, each.getValue())));
   }
 
-  /** Keys by a job of their own. Those of several columns come of one execution of the source: Spark executes equal parts of plans once. */
-  private static Expression ofOwnJob(Map<Attribute, Integer> places, LogicalPlan source, List<Expression> values) {
+  /** Keys by a job of their own. All columns have one distinct plan below them, so that Spark can run the source once for all. */
+  private static Expression keysFromJob(Map<Attribute, Integer> places, LogicalPlan source, List<Expression> values) {
     List<Expression> chosen = places.values().stream().map(values::get).distinct().toList();
     LogicalPlan distinct = SparkInternals.distinct(chosen, source);
     List<Attribute> columns = SparkInternals.output(distinct);
@@ -211,7 +213,7 @@ final class TargetKeys {
                 each -> {
                   Attribute value = columns.get(chosen.indexOf(values.get(each.getValue())));
                   LogicalPlan giving = chosen.size() == 1 ? distinct : SparkInternals.distinct(List.of(value), distinct);
-                  // One more than a scan takes, so that it takes none if some are missing.
+                  // One key too many: the scan then sees that some are missing, and takes none.
                   Literal most = new Literal(most(value.dataType()) + 1, DataTypes.IntegerType);
                   return SparkInternals.keys(each.getKey(), new GlobalLimit(most, new LocalLimit(most, giving)));
                 }));
