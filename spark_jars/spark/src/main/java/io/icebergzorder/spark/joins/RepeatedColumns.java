@@ -109,8 +109,7 @@ final class RepeatedColumns {
     } else if (plan instanceof Join join) {
       return join.condition().forall(SparkInternals.test(each -> depends((Expression) each, below))) ? below : null;
     } else if (plan instanceof Aggregate) {
-      List<Expression> chosen = elements(plan, 1).stream().filter(RepeatedColumns::isSameIfEqual).toList();
-      return elements(plan, 0).stream().allMatch(each -> depends(each, below)) ? computed(chosen, below) : null;
+      return ofAggregate(elements(plan, 0), elements(plan, 1), below);
     } else if (plan instanceof Window) {
       return ofWindow(elements(plan, 0), elements(plan, 1), elements(plan, 2), below);
     } else if (plan instanceof WindowGroupLimit) {
@@ -128,6 +127,15 @@ final class RepeatedColumns {
   /** Those of computed columns that depend on such columns alone. */
   private static Set<ExprId> computed(List<Expression> named, Set<ExprId> below) {
     return named.stream().filter(each -> isComputedFrom(each, below)).map(RepeatedColumns::id).collect(Collectors.toSet());
+  }
+
+  private static Set<ExprId> ofAggregate(List<Expression> grouping, List<Expression> named, Set<ExprId> below) {
+    if (!grouping.stream().allMatch(each -> depends(each, below))) {
+      return null;
+    }
+    Set<ExprId> same = new HashSet<>(below);
+    grouping.stream().filter(each -> !isSameIfEqual(each)).forEach(each -> same.removeAll(ids(each.references())));
+    return computed(named, same);
   }
 
   /** Whether equal values are the same: not so 0.0 and -0.0, or texts of other collations, of which a group keeps the one that comes first. */
@@ -148,7 +156,7 @@ final class RepeatedColumns {
   /** Others are not looked at; sums of floats depend on the order of rows. */
   private static boolean isExact(AggregateExpression aggregate) {
     Expression function = aggregate.aggregateFunction();
-    return function instanceof Min || function instanceof Max || function instanceof Count;
+    return function instanceof Count || (function instanceof Min || function instanceof Max) && isSameIfEqual(function);
   }
 
   private static Set<ExprId> ofWindow(List<Expression> functions, List<Expression> partition, List<Expression> order, Set<ExprId> below) {
