@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.cost import stages_so_far
 from iceberg_zorder.rewrite.snapshot_keys import SETTLED_FROM
 from iceberg_zorder.spark import rewrite_data_files
 from tests.present import present
@@ -236,14 +237,6 @@ def jobs_of(spark: SparkSession) -> list[str]:
     return [description for _, description in sorted(described)]
 
 
-def stages_of(spark: SparkSession) -> list[Any]:
-    """What Spark still knows of its stages; it forgets old ones."""
-    gateway: Any = spark.sparkContext._gateway
-    none = gateway.new_array(gateway.jvm.double, 0)
-    stages = spark.sparkContext._jsc.sc().statusStore().stageList(None, False, False, none, None)
-    return [stages.apply(place) for place in range(stages.size())]
-
-
 def files_searched(spark: SparkSession) -> list[int]:
     """How many data files each job read that looked for deleted rows."""
     found = [re.match("Finding deleted rows in ([0-9]+) files", each) for each in jobs_of(spark)]
@@ -252,17 +245,17 @@ def files_searched(spark: SparkSession) -> list[int]:
 
 @pytest.mark.parametrize("version", [3, 2])
 def test_without_a_conflict_it_costs_nothing(spark: SparkSession, server: RestServer, version: int) -> None:
-    """As many stages, bytes that their tasks read and write, and requests to the catalog, as without translation."""
+    """As many stages, bytes that Spark counts of their reads and shuffles, and requests to the catalog, as without translation."""
     costs = []
     for on_conflict in ("fail", "translate"):
         race, requests = Race(spark, server, version), list[str]()
-        before = max(each.stageId() for each in stages_of(spark))
+        before = max(each.stageId() for each in stages_so_far(spark))
         server.before_load = lambda requests=requests: requests.append("load")
         try:
             race.survives(options={"on-conflict": on_conflict})
         finally:
             server.before_load = None
-        stages = [each for each in stages_of(spark) if each.stageId() > before]
+        stages = [each for each in stages_so_far(spark) if each.stageId() > before]
         read, shuffled = sum(each.inputBytes() for each in stages), sum(each.shuffleWriteBytes() for each in stages)
         costs.append((len(stages), read, shuffled, requests))
     assert costs[0] == costs[1]
