@@ -27,6 +27,7 @@ from benchmarks.without_jvm import machine
 from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from quickstart.data import generate
+from tests.spark.joins.differential import leaves_of
 
 PAGE, FIGURES = Path("docs/benchmarks/merges.md"), Path("docs/benchmarks/merges.json")
 TARGET = f"{SHARED_CATALOG}.db.target"
@@ -131,31 +132,12 @@ def run(spark: SparkSession, directory: Path, mode: str, statement: str, source:
 
 
 def files_of(plan: JavaObject) -> Iterator[int]:
-    """How many files the scans of a statement read that look for rows of the target: a search's, if there is one."""
-    for leaf in _leaves(plan):
-        searches = [
-            count
-            for place in range(leaf.runtimeFilters().size())
-            if (of := leaf.runtimeFilters().apply(place).child()).getClass().getSimpleName() == "InSubqueryExec"
-            for count in files_of(of.plan().child())
-        ]
-        if searches:
-            yield from searches
-        elif str(leaf.table().name()).endswith(".target"):
-            yield int(leaf.metrics().get("resultDataFiles").get().value())
-
-
-def _leaves(plan: JavaObject) -> Iterator[JavaObject]:
-    leaves = plan.collectLeaves()
-    for place in range(leaves.size()):
-        leaf = leaves.apply(place)
-        name = leaf.getClass().getSimpleName()
-        below = {"AdaptiveSparkPlanExec": "executedPlan", "CommandResultExec": "commandPhysicalPlan"}.get(name)
-        below = "plan" if name.endswith("QueryStageExec") else below
-        if below:
-            yield from _leaves(getattr(leaf, below)())
-        elif name == "BatchScanExec":
-            yield leaf
+    """How many files the scans of a statement read that look for rows of the target."""
+    for scan in leaves_of(plan):
+        # The scan of the files that copy-on-write replaces looks for nothing: it has a search.
+        replaces = scan.scan().getClass().getSimpleName() == "SparkCopyOnWriteScan"
+        if str(scan.table().name()).endswith(".target") and not replaces:
+            yield int(scan.metrics().get("resultDataFiles").get().value())
 
 
 def page(figures: Mapping[str, Any]) -> str:
