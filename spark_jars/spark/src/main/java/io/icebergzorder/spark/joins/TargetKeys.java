@@ -86,16 +86,24 @@ final class TargetKeys {
 
   /** A plan with filters of keys; the plan itself if it looks for no rows of a target. */
   static LogicalPlan withKeyFilters(LogicalPlan plan) {
-    TargetKeys keys = null;
+    return of(plan)
+        .map(keys -> SparkInternals.changed(plan, node -> node instanceof Join join ? keys.withKeys(join) : node))
+        .orElse(plan);
+  }
+
+  private static Optional<TargetKeys> of(LogicalPlan plan) {
     if (plan instanceof WriteDelta) {
-      keys = new TargetKeys(Kind.CHANGE, PrunableScan::isOfChange);
-    } else if (plan instanceof Subquery && findsFiles(plan)) {
-      keys = new TargetKeys(Kind.SEARCH, each -> SparkInternals.output(each).stream().anyMatch(column -> column.name().equals(FILE)));
-    } else if (plan instanceof AppendData append && append.table() instanceof DataSourceV2Relation target) {
-      keys = new TargetKeys(Kind.INSERT, each -> each.relation().table().name().equals(target.table().name()));
+      return Optional.of(new TargetKeys(Kind.CHANGE, PrunableScan::isOfChange));
     }
-    TargetKeys chosen = keys;
-    return chosen == null ? plan : SparkInternals.changed(plan, node -> node instanceof Join join ? chosen.withKeys(join) : node);
+    if (plan instanceof Subquery && findsFiles(plan)) {
+      Predicate<DataSourceV2ScanRelation> hasFiles =
+          each -> SparkInternals.output(each).stream().anyMatch(column -> column.name().equals(FILE));
+      return Optional.of(new TargetKeys(Kind.SEARCH, hasFiles));
+    }
+    if (plan instanceof AppendData append && append.table() instanceof DataSourceV2Relation target) {
+      return Optional.of(new TargetKeys(Kind.INSERT, each -> each.relation().table().name().equals(target.table().name())));
+    }
+    return Optional.empty();
   }
 
   /** Whether a subquery gives the distinct files of a table, as it does for copy-on-write. */
