@@ -249,6 +249,15 @@ def test_keys_of_two_columns_come_of_one_more_reading(target: SparkSession) -> N
     assert len([leaf for leaf in leaves_of(plan) if str(leaf.table().name()).endswith(".changes")]) == 2
 
 
+def test_keys_are_read_from_files_without_other_columns(target: SparkSession, tmp_path: Path) -> None:
+    target.sql(f"ALTER TABLE {TARGET} SET TBLPROPERTIES ({modes('merge-on-read')})")
+    target.table("lake.db.changes").write.parquet(str(tmp_path / "files"))
+    target.read.parquet(str(tmp_path / "files")).createOrReplaceTempView("files")
+    plan = target.sql(PRUNED["upsert"].format(s="files"))._jdf.queryExecution().executedPlan()
+    (scan,) = [leaf for leaf in leaves_of(plan) if leaf.metrics().get("filesSkippedByJoins").isDefined()]
+    assert "ReadSchema: struct<id:bigint>" in scan.runtimeFilters().apply(0).child().plan().toString()
+
+
 def test_partition_columns_skip_files_by_their_bounds(target: SparkSession) -> None:
     target.sql(
         "CREATE TABLE lake.db.parted USING iceberg PARTITIONED BY (months(ts), n) TBLPROPERTIES ('write.merge.mode' = 'merge-on-read',"

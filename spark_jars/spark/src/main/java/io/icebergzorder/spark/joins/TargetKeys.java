@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.optimizer.ColumnPruning$;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.JoinType;
@@ -210,10 +211,10 @@ final class TargetKeys {
     return all(places.entrySet().stream().map(each -> SparkInternals.keysOfBroadcast(each.getKey(), source, values, each.getValue())));
   }
 
-  /** Keys by a job of their own. All columns have one distinct plan below them, so that Spark can run the source once for all. */
+  /** Keys by a job of their own, which reads no other columns of files. All have one distinct plan below them, so that Spark can run it once. */
   private static Expression keysFromJob(Map<Attribute, Integer> places, LogicalPlan source, List<Expression> values) {
     List<Expression> chosen = places.values().stream().map(values::get).distinct().toList();
-    LogicalPlan distinct = SparkInternals.distinct(chosen, source);
+    LogicalPlan distinct = ColumnPruning$.MODULE$.apply(SparkInternals.distinct(chosen, source));
     List<Attribute> columns = SparkInternals.output(distinct);
     return all(
         places.entrySet().stream()
