@@ -20,7 +20,7 @@ QUICK := not full and not way
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-fuzz-lines test-kills test-races test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-deletes bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-fuzz-lines test-kills test-races test-iceberg jar docs javadoc dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-deletes bench-merges bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries bench-readers notebook picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -194,6 +194,9 @@ bench-advice: $(INSTALLED) ## Hold what advise predicts against what rewrites br
 
 bench-deletes: $(INSTALLED) $(JAR) ## What translations of deletes cost, about 20 minutes
 	$(BIN)/python -m benchmarks.deletes
+
+bench-merges: $(INSTALLED) $(JAR) ## MERGE, UPDATE and DELETE of few rows, with and without join pruning, and Delta's MERGE, about an hour
+	$(BIN)/python -m benchmarks.merges
 
 bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000 files, about 6 minutes
 	$(BIN)/python -m benchmarks.reports

@@ -1,14 +1,14 @@
-"""MERGE, UPDATE and DELETE by keys of a small source, with and without join pruning. ``make bench-merges``.
+"""Statements that change few rows, with and without join pruning, and Delta's MERGE: ``make bench-merges``.
 
-The target is TPC-H lineitem, clustered by two columns; every pair of statements starts from the same snapshot and must
-leave the same rows.
+The target is TPC-H lineitem, clustered by two columns; a statement starts from the same snapshot in every setting and
+must leave the same rows.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -32,14 +32,15 @@ from tests.spark.joins.differential import leaves_of
 PAGE, FIGURES = Path("docs/benchmarks/merges.md"), Path("docs/benchmarks/merges.json")
 TARGET = f"{SHARED_CATALOG}.db.target"
 SETTING = "spark.iceberg-zorder.join-pruning"
-ORDER = "zorder(l_shipdate, l_partkey)"
-OPTIONS = {"rewrite-all": "true", "target-file-size-bytes": str(64 << 20)}
+COLUMNS = "l_shipdate, l_partkey"
+FILE_BYTES = 64 << 20
 MODES = ("merge-on-read", "copy-on-write")
+DELTA = "Delta"
 _FILES = 16
 
 _KEYS = ("l_orderkey", "l_linenumber", "l_shipdate", "l_partkey")
 _ON = " AND ".join(f"t.{each} = s.{each}" for each in _KEYS)
-_MERGE = f"MERGE INTO {TARGET} t USING {{source}} s ON {_ON}"
+_MERGE = f"MERGE INTO {{target}} t USING {{source}} s ON {_ON}"
 _UPDATE, _INSERT = "WHEN MATCHED THEN UPDATE SET l_tax = s.l_tax + 0.01", "WHEN NOT MATCHED THEN INSERT *"
 _ROWS = "(l_shipdate, l_partkey) IN (SELECT l_shipdate, l_partkey FROM {source})"
 STATEMENTS = {
@@ -47,8 +48,8 @@ STATEMENTS = {
     "MERGE, update": f"{_MERGE} {_UPDATE}",
     "MERGE, delete and insert": f"{_MERGE} WHEN MATCHED AND s.l_tax > 0.04 THEN DELETE {_INSERT}",
     "MERGE, insert": f"{_MERGE} {_INSERT}",
-    "UPDATE IN": f"UPDATE {TARGET} SET l_tax = l_tax + 0.01 WHERE {_ROWS}",
-    "DELETE EXISTS": f"DELETE FROM {TARGET} t WHERE EXISTS (SELECT 1 FROM {{source}} s WHERE {_ON})",
+    "UPDATE IN": f"UPDATE {{target}} SET l_tax = l_tax + 0.01 WHERE {_ROWS}",
+    "DELETE EXISTS": f"DELETE FROM {{target}} t WHERE EXISTS (SELECT 1 FROM {{source}} s WHERE {_ON})",
 }
 SHARES = (0.001, 0.01)
 KINDS = {"days": "l_shipdate", "parts": "l_partkey", "scattered": "hash(l_orderkey, l_linenumber)"}
@@ -56,24 +57,26 @@ KINDS = {"days": "l_shipdate", "parts": "l_partkey", "scattered": "hash(l_orderk
 
 _ABOUT = """\
 Statements that change a few rows of a clustered table need a few of its files. This page shows how many they read with
-and without this project's jar, for people who run MERGE, UPDATE or DELETE in Spark."""
+and without this project's jar, and what Delta's MERGE reads, for people who run MERGE, UPDATE or DELETE in Spark."""
 _HOW = """\
 [merges.json](merges.json) has every run. The target is TPC-H lineitem, clustered by l_shipdate and l_partkey, in files
 of 64 MiB. A source has a share of the target's rows, as Parquet: of neighbouring days, of neighbouring parts, or
 scattered; one row in five is new. Each statement runs with `spark.iceberg-zorder.join-pruning` off and auto in turn,
 from the same snapshot, and leaves the same rows. *Files* are those of the scan that looks for rows of the target.
-*Bytes* are all that the process reads, without shuffles. Figures are medians, after one run of each to warm up."""
+*Bytes* are all that the process reads, without shuffles. Figures are medians, after one run of each to warm up.
+Delta's table has the same rows, in liquid clustering by the same columns and files of 64 MiB; *merge-on-read* is with
+its deletion vectors, *copy-on-write* without. Delta's UPDATE and DELETE take no subqueries of two columns."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One statement in one setting."""
+    """One statement in one setting: of join pruning, or by Delta, whose files are not counted."""
 
     mode: str
     statement: str
     source: str
     setting: str
-    files: int
+    files: int | None
     read_bytes: int
     cpu_seconds: float
     wall_seconds: float
@@ -89,12 +92,24 @@ def cases(shares: tuple[float, ...]) -> list[tuple[str, str]]:
 
 
 def make(spark: SparkSession, directory: Path, scale_factor: float, shares: tuple[float, ...]) -> int:
-    """Make the target and the sources; returns the target's files."""
+    """Make the targets and the sources; returns the files of Iceberg's target."""
     generate(directory / "lineitem", scale_factor=scale_factor, files=_FILES)
     spark.read.parquet(str(directory / "lineitem")).createOrReplaceTempView("generated")
     properties = "'write.distribution-mode' = 'none'"
     spark.sql(f"CREATE TABLE {TARGET} USING iceberg TBLPROPERTIES ({properties}) AS SELECT * FROM generated")
-    rewrite_data_files(spark, TARGET, ORDER, options=OPTIONS)
+    options = {"rewrite-all": "true", "target-file-size-bytes": str(FILE_BYTES)}
+    rewrite_data_files(spark, TARGET, f"zorder({COLUMNS})", options=options)
+    _make_sources(spark, directory, shares)
+    target = delta_target(directory)
+    spark.sql(f"CREATE TABLE {target} USING delta CLUSTER BY ({COLUMNS}) AS SELECT * FROM generated")
+    # Without the property the table's protocol has no vectors, and no statement could switch them on.
+    spark.sql(f"ALTER TABLE {target} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(FILE_BYTES))
+    spark.sql(f"OPTIMIZE {target} FULL").collect()
+    return int(spark.sql(f"SELECT count(*) FROM {TARGET}.files").collect()[0][0])
+
+
+def _make_sources(spark: SparkSession, directory: Path, shares: tuple[float, ...]) -> None:
     rows = spark.table(TARGET).count()
     columns = ", ".join(each for each in spark.table(TARGET).columns if each != "l_linenumber")
     for kind, column in KINDS.items():
@@ -109,25 +124,39 @@ def make(spark: SparkSession, directory: Path, scale_factor: float, shares: tupl
             number = "IF(place % 5 = 0, -l_linenumber, l_linenumber) AS l_linenumber"
             found = spark.sql(f"SELECT {columns}, {number} FROM ({chosen}) WHERE place <= {int(rows * share)}")
             found.select(spark.table(TARGET).columns).write.parquet(str(directory / f"{kind} {share:.1%}"))
-    return int(spark.sql(f"SELECT count(*) FROM {TARGET}.files").collect()[0][0])
+
+
+def delta_target(directory: Path) -> str:
+    """Return the name of Delta's target in SQL."""
+    return f"delta.`{directory}/delta target`"
+
+
+def begin(spark: SparkSession, target: str, mode: str, start: int) -> None:
+    """Go back to the target's first rows, and have statements write by a mode."""
+    if target == TARGET:
+        spark.sql(f"CALL {SHARED_CATALOG}.system.set_current_snapshot('db.target', {start})")
+        properties = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("merge", "update", "delete"))
+    else:
+        spark.sql(f"RESTORE TABLE {target} TO VERSION AS OF {start}").collect()
+        properties = f"'delta.enableDeletionVectors' = '{str(mode == MODES[0]).lower()}'"
+    spark.sql(f"ALTER TABLE {target} SET TBLPROPERTIES ({properties})")
 
 
 def run(spark: SparkSession, directory: Path, mode: str, statement: str, source: str, setting: str, start: int) -> Run:
-    """Run a statement from the first snapshot."""
-    spark.sql(f"CALL {SHARED_CATALOG}.system.set_current_snapshot('db.target', {start})")
-    modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("merge", "update", "delete"))
-    spark.sql(f"ALTER TABLE {TARGET} SET TBLPROPERTIES ({modes})")
+    """Run a statement from the first rows."""
+    target = delta_target(directory) if setting == DELTA else TARGET
+    begin(spark, target, mode, start)
     spark.read.parquet(str(directory / source)).createOrReplaceTempView("source")
-    spark.conf.set(SETTING, setting)
+    spark.conf.set(SETTING, "off" if setting == DELTA else setting)
     plans: list[JavaObject] = []
 
     def execute() -> None:
-        done = spark.sql(STATEMENTS[statement].format(source="source"))
+        done = spark.sql(STATEMENTS[statement].format(target=target, source="source"))
         plans.append(done._jdf.queryExecution().executedPlan())
 
     cost = measured(spark, execute)
-    files = max(files_of(plans[0]))
-    left = spark.sql(f"SELECT count(*), sum(cast(xxhash64(*) AS decimal(38))) FROM {TARGET}").collect()[0]
+    files = max(files_of(plans[0])) if target == TARGET else None
+    left = spark.sql(f"SELECT count(*), sum(cast(xxhash64(*) AS decimal(38))) FROM {target}").collect()[0]
     return Run(mode, statement, source, setting, files, cost.read_bytes, cost.cpu_seconds, cost.wall_seconds, str(left))
 
 
@@ -142,43 +171,50 @@ def files_of(plan: JavaObject) -> Iterator[int]:
 
 def page(figures: Mapping[str, Any]) -> str:
     """Write the page of the figures."""
-    rows = []
-    for mode, statement, source in dict.fromkeys(
-        (each["mode"], each["statement"], each["source"]) for each in figures["runs"]
-    ):
-        of = {
-            setting: [
-                each
-                for each in figures["runs"]
-                if (each["mode"], each["statement"], each["source"], each["setting"])
-                == (mode, statement, source, setting)
-            ]
-            for setting in ("off", "auto")
-        }
-
-        def middle(what: str, setting: str, of: dict[str, list[dict[str, Any]]] = of) -> float:
-            return float(median(each[what] for each in of[setting]))
-
-        ratios = [
-            f"{middle(what, 'auto') / middle(what, 'off'):.2f}x"
-            for what in ("read_bytes", "cpu_seconds", "wall_seconds")
-        ]
-        sizes = [f"{middle('read_bytes', setting) / 1e6:,.0f}" for setting in ("off", "auto")]
-        files = [f"{middle('files', setting):.0f}" for setting in ("off", "auto")]
-        rows.append([mode, statement, source, *files, *sizes, *ratios])
-    header = ("mode", "statement", "source", "files off", "files auto", "MB off", "MB auto", "bytes", "CPU", "wall")
+    runs: dict[tuple[str, ...], dict[str, list[dict[str, Any]]]] = {}
+    for each in figures["runs"]:
+        of = runs.setdefault((each["mode"], each["statement"], each["source"]), {})
+        of.setdefault(each["setting"], []).append(each)
     lines = [
         *head("Statements that change few rows", _ABOUT),
         "",
-        *table(header, rows, texts=3),
+        *table(
+            ("mode", "statement", "source", "files off", "auto", "MB off", "auto", "bytes", "CPU", "wall"),
+            [[*case, *_beside(of["off"], of["auto"])] for case, of in runs.items()],
+            texts=3,
+        ),
+        "",
+        "## Beside Delta",
+        "",
+        *table(
+            ("mode", "statement", "source", "MB ours", "Delta", "CPU s ours", "Delta", "wall s ours", "Delta"),
+            [[*case, *_beside_delta(of["auto"], of[DELTA])] for case, of in runs.items() if DELTA in of],
+            texts=3,
+        ),
         *how("make bench-merges", figures["machine"], f"{_HOW} The target has {figures['files']} files."),
     ]
     return "\n".join([*lines, ""])
 
 
+def _middle(runs: Sequence[Mapping[str, Any]], what: str) -> float:
+    return float(median(each[what] for each in runs))
+
+
+def _beside(off: Sequence[Mapping[str, Any]], auto: Sequence[Mapping[str, Any]]) -> list[str]:
+    files = [f"{_middle(each, 'files'):.0f}" for each in (off, auto)]
+    sizes = [f"{_middle(each, 'read_bytes') / 1e6:,.0f}" for each in (off, auto)]
+    costs = ("read_bytes", "cpu_seconds", "wall_seconds")
+    return [*files, *sizes, *(f"{_middle(auto, what) / _middle(off, what):.2f}x" for what in costs)]
+
+
+def _beside_delta(ours: Sequence[Mapping[str, Any]], delta: Sequence[Mapping[str, Any]]) -> list[str]:
+    sizes = [f"{_middle(each, 'read_bytes') / 1e6:,.0f}" for each in (ours, delta)]
+    return sizes + [f"{_middle(each, what):.1f}" for what in ("cpu_seconds", "wall_seconds") for each in (ours, delta)]
+
+
 def main(
     scale_factor: Annotated[float, typer.Option(help="Of TPC-H; 13 gives about 2 GB.")] = 13,
-    repeats: Annotated[int, typer.Option(help="Timed pairs of each statement.")] = 1,
+    repeats: Annotated[int, typer.Option(help="Timed runs of each statement in each setting.")] = 1,
     only: Annotated[str, typer.Option(help="Statements whose names contain this.")] = "",
     write: Annotated[bool, typer.Option(help="Write the page.")] = True,
 ) -> None:
@@ -189,24 +225,19 @@ def main(
         properties = catalog_properties(directory)
         SqlCatalog(SHARED_CATALOG, **properties).create_namespace("db")
         settings = spark_catalog(SHARED_CATALOG, properties).settings
-        with session(directory / "spark", memory="6g", delta=False, packages=PACKAGES, **settings) as spark:
+        with session(directory / "spark", memory="6g", delta=True, packages=PACKAGES, **settings) as spark:
             files = make(spark, directory, scale_factor, SHARES)
-            start = spark.sql(f"SELECT snapshot_id FROM {TARGET}.snapshots ORDER BY committed_at DESC").collect()[0][0]
-            is_warm = False
-            for mode in MODES:
-                for statement, source in cases(SHARES):
-                    if only not in statement:
-                        continue
-                    for turn in range(repeats + (not is_warm)):
-                        pair = [run(spark, directory, mode, statement, source, each, start) for each in ("off", "auto")]
-                        if pair[0].rows != pair[1].rows:
-                            raise RuntimeError(
-                                f"{mode}, {statement} by {source}: {pair[0].rows} rows became {pair[1].rows}"
-                            )
-                        if is_warm or turn:
-                            runs += pair
-                            typer.echo("\n".join(json.dumps(asdict(each)) for each in pair))
-                    is_warm = True
+            newest = spark.sql(f"SELECT snapshot_id FROM {TARGET}.snapshots ORDER BY committed_at DESC").collect()[0][0]
+            version = spark.sql(f"DESCRIBE HISTORY {delta_target(directory)} LIMIT 1").collect()[0]["version"]
+            chosen = [(mode, *case) for mode in MODES for case in cases(SHARES) if only in case[0]]
+            for turn, (mode, statement, source) in enumerate([chosen[0], *chosen * repeats]):
+                both = {"off": newest, "auto": newest} | ({DELTA: version} if statement.startswith("MERGE") else {})
+                done = [run(spark, directory, mode, statement, source, *each) for each in both.items()]
+                if len({each.rows for each in done}) > 1:
+                    raise RuntimeError(f"{mode}, {statement} by {source} leaves different rows: {done}")
+                if turn:  # The first is to warm up.
+                    runs += done
+                    typer.echo("\n".join(json.dumps(asdict(each)) for each in done))
     figures = {"machine": machine("pyspark"), "files": files, "runs": [asdict(each) for each in runs]}
     if write:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
