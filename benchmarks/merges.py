@@ -119,10 +119,12 @@ def _make_sources(spark: SparkSession, directory: Path, shares: tuple[float, ...
                 # In the middle of the column's values.
                 start = spark.sql(f"SELECT percentile_approx({column}, 0.5, 10000) FROM {TARGET}").collect()[0][0]
                 condition = f"{column} >= '{start}'" if kind == "days" else f"{column} >= {start}"
-            place = f"row_number() OVER (ORDER BY {column}, l_orderkey, l_linenumber) AS place"
-            chosen = f"SELECT *, {place} FROM {TARGET} WHERE {condition}"
+            order = f"{column}, l_orderkey, l_linenumber"
+            # The window has all rows in one task: only as many as the source takes.
+            chosen = f"SELECT * FROM {TARGET} WHERE {condition} ORDER BY {order} LIMIT {int(rows * share)}"
+            placed = f"SELECT *, row_number() OVER (ORDER BY {order}) AS place FROM ({chosen})"
             number = "IF(place % 5 = 0, -l_linenumber, l_linenumber) AS l_linenumber"
-            found = spark.sql(f"SELECT {columns}, {number} FROM ({chosen}) WHERE place <= {int(rows * share)}")
+            found = spark.sql(f"SELECT {columns}, {number} FROM ({placed})")
             found.select(spark.table(TARGET).columns).write.parquet(str(directory / f"{kind} {share:.1%}"))
 
 
@@ -156,7 +158,7 @@ def run(spark: SparkSession, directory: Path, mode: str, statement: str, source:
 
     cost = measured(spark, execute)
     files = max(files_of(plans[0])) if target == TARGET else None
-    left = spark.sql(f"SELECT count(*), sum(cast(xxhash64(*) AS decimal(38))) FROM {target}").collect()[0]
+    left = spark.sql(f"SELECT count(*), bit_xor(xxhash64(*)) FROM {target}").collect()[0]
     return Run(mode, statement, source, setting, files, cost.read_bytes, cost.cpu_seconds, cost.wall_seconds, str(left))
 
 
