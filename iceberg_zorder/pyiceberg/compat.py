@@ -10,10 +10,12 @@ Work-arounds say when they can be removed. ``tests/test_private_names.py`` keeps
 from __future__ import annotations
 
 import copy
+import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from operator import methodcaller
@@ -25,7 +27,7 @@ from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.file import AvroFile, AvroOutputFile
 from pyiceberg.avro.reader import DoubleReader, OptionReader, Reader, StructReader
 from pyiceberg.conversions import to_bytes
-from pyiceberg.exceptions import NotInstalledError
+from pyiceberg.exceptions import CommitFailedException, NotInstalledError
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import (
     BoundBooleanExpressionVisitor,
@@ -44,6 +46,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     MANIFEST_ENTRY_SCHEMAS,
+    MANIFEST_LIST_FILE_SCHEMAS,
     DataFile,
     DataFileContent,
     FileFormat,
@@ -51,7 +54,7 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
-    ManifestWriter,
+    ManifestListWriterV2,
     ManifestWriterV2,
     PartitionFieldSummary,
     _inherit_from_manifest,
@@ -62,13 +65,20 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.partitioning import PartitionKey, PartitionSpec
 from pyiceberg.schema import Schema, sanitize_column_names
+from pyiceberg.serializers import Compressor
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
 from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    SetSnapshotRefUpdate,
+    ValidatableTableRequirement,
+)
 from pyiceberg.transforms import Transform
-from pyiceberg.typedef import Record, RecursiveDict, TableVersion
+from pyiceberg.typedef import IcebergBaseModel, Record, RecursiveDict, TableVersion
 from pyiceberg.types import BinaryType, DoubleType, FloatType, IntegerType, ListType, NestedField, StructType
 from pyiceberg.utils.concurrent import ExecutorFactory
 from pyiceberg.utils.config import Config, merge_config
@@ -90,6 +100,10 @@ __all__ = [
     "schema_to_pyarrow",
     "submit",
 ]
+
+
+ROW_IDS_SINCE: TableVersion = 3
+"""The newest format version, in which rows have ids."""
 
 
 @contextmanager
@@ -217,11 +231,80 @@ def move_branch(table: Table, branch: str, head: int | None, new_head: int, *bef
     # An update without the branch's retention settings would remove them.
     update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": new_head}
     required = {"ref": branch, "snapshot-id": head}
-    # The last step of a Transaction, which builds the updates itself.
-    table._do_commit(
-        updates=(*before, SetSnapshotRefUpdate.model_validate(update)),
-        requirements=(AssertTableUUID(uuid=table.metadata.table_uuid), AssertRefSnapshotId.model_validate(required)),
-    )
+    requirements: list[Any] = [
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        AssertRefSnapshotId.model_validate(required),
+    ]
+    if before and table.format_version == ROW_IDS_SINCE and not isinstance(table.catalog, RestCatalog):
+        requirements.append(_AssertNoSnapshotSince(next=table.metadata.next_sequence_number()))
+    with writing_metadata(table):
+        # The last step of a Transaction, which builds the updates itself.
+        table._do_commit(
+            updates=(*before, SetSnapshotRefUpdate.model_validate(update)), requirements=tuple(requirements)
+        )
+
+
+class _AssertNoSnapshotSince(ValidatableTableRequirement):
+    """The table's next sequence number, for catalogs whose commits PyIceberg applies itself.
+
+    From format version 3, PyIceberg does not look whether another branch has taken a snapshot's sequence number. Use
+    none once it does.
+    """
+
+    type: str = "assert-no-snapshot-since"
+    next: int
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
+        if base_metadata is None or base_metadata.next_sequence_number() != self.next:
+            raise CommitFailedException("Requirement failed: another branch has a new snapshot")
+
+
+_is_writing: ContextVar[bool] = ContextVar("is_writing", default=False)
+_refused_json = TableMetadataV3.model_dump_json
+
+
+def _metadata_json(metadata: TableMetadataV3, **arguments: Any) -> str:
+    return IcebergBaseModel.model_dump_json(metadata, **arguments) if _is_writing.get() else _refused_json(metadata)
+
+
+# PyIceberg writes no metadata of format version 3, although its classes hold all of it; remove this once it does.
+TableMetadataV3.model_dump_json = _metadata_json  # type: ignore[method-assign,assignment]
+
+
+@contextmanager
+def writing_metadata(table: Table) -> Iterator[None]:
+    """Let commits in the block write metadata of format version 3, unless PyIceberg would drop parts of the table's."""
+    if table.format_version < ROW_IDS_SINCE or isinstance(table.catalog, RestCatalog):
+        yield
+        return
+    with table.io.new_input(table.metadata_location).open() as stream:
+        found = json.loads(Compressor.get_compressor(table.metadata_location).stream_decompressor(stream).read())
+    if lost := next(_lost(found, json.loads(IcebergBaseModel.model_dump_json(table.metadata)), ""), None):
+        raise InvalidInputError(
+            f"Cannot change {'.'.join(table.name())}, because PyIceberg would drop {lost} from its metadata: use the "
+            "Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+        )
+    token = _is_writing.set(True)
+    try:
+        yield
+    finally:
+        _is_writing.reset(token)
+
+
+def _lost(found: object, kept: object, path: str) -> Iterator[str]:
+    """Yield the paths of values that metadata as PyIceberg writes it lacks."""
+    if isinstance(found, dict):
+        for key, value in found.items():
+            if isinstance(kept, dict) and key in kept:
+                yield from _lost(value, kept[key], f"{path}{key}.")
+            # Without a snapshot, the current one is -1, or is left out.
+            elif value not in (None, -1, [], {}):
+                yield f"{path}{key}"
+    elif isinstance(found, list) and isinstance(kept, list) and len(found) == len(kept):
+        for mine, other in zip(found, kept, strict=True):
+            yield from _lost(mine, other, path)
+    elif isinstance(found, list) or isinstance(kept, list):
+        yield path.rstrip(".")
 
 
 def _projected(
@@ -308,7 +391,10 @@ _T = TypeVar("_T")
 _File = TypeVar("_File", ManifestFile, DataFile)
 _AVRO_CODEC = "write.avro.compression-codec"
 # The fields of a DataFile record in the newest format, in their order; PyIceberg has no property for some of them.
-_FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
+_FIELDS = {field.name: field for field in DATA_FILE_TYPE[ROW_IDS_SINCE].fields}
+_PLACES = {name: place for place, name in enumerate(_FIELDS)}
+# The place of a manifest's first row id in its record.
+_MANIFEST_ROW_ID = len(MANIFEST_LIST_FILE_SCHEMAS[ROW_IDS_SINCE].fields) - 1
 _SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
 # Optional since format version 2, but PyIceberg writes it only from version 3.
 _REFERENCED_DATA_FILE = _FIELDS["referenced_data_file"]
@@ -318,25 +404,36 @@ _EQUALITY_IDS = _FIELDS["equality_ids"].model_copy(
 )
 
 
-class _DeleteManifestWriter(ManifestWriterV2):
-    """Writes delete manifests from entries of :func:`read_entries`, keeping ``referenced_data_file``.
+class _ManifestWriter(ManifestWriterV2):
+    """Writes manifests from entries of :func:`read_entries`: of format version 3, or delete manifests of version 2.
 
-    It overrides ``content``, ``new_writer`` and ``_meta`` of PyIceberg's writer, and uses its ``_output_file``,
-    ``_spec`` and ``_schema``. Use PyIceberg's own delete manifests once they keep ``referenced_data_file``.
+    It overrides ``content``, ``version``, ``new_writer`` and ``_meta`` of PyIceberg's writer, and uses its
+    ``_output_file``, ``_spec`` and ``_schema``. Use PyIceberg's own once they write version 3, and keep
+    ``referenced_data_file`` in version 2.
     """
 
+    def __init__(self, version: TableVersion, content: ManifestContent, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._version = version
+        self._content = content
+
     def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
+        return self._content
+
+    @property
+    def version(self) -> TableVersion:
+        return self._version
 
     @property
     def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
+        return {**super()._meta, "content": "deletes" if self._content == ManifestContent.DELETES else "data"}
 
     def new_writer(self) -> AvroOutputFile[ManifestEntry]:
+        more = () if self._version == ROW_IDS_SINCE else (_REFERENCED_DATA_FILE,)
         return AvroOutputFile[ManifestEntry](
             output_file=self._output_file,
-            file_schema=self._entry_schema(2, _REFERENCED_DATA_FILE),
-            record_schema=self._entry_schema(3),
+            file_schema=self._entry_schema(self._version, *more),
+            record_schema=self._entry_schema(ROW_IDS_SINCE),
             schema_name="manifest_entry",
             metadata=self._meta,
         )
@@ -345,6 +442,35 @@ class _DeleteManifestWriter(ManifestWriterV2):
         known = data_file_with_partition(self._spec.partition_type(self._schema), version).fields
         fields = (_EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in known)
         return manifest_entry_schema_with_data_file(version, StructType(*fields, *more))
+
+
+class _ManifestListWriter(ManifestListWriterV2):
+    """Writes manifest lists of format version 3, and gives row ids to data manifests that have none.
+
+    Use PyIceberg's own once it has one.
+    """
+
+    def __init__(self, output: OutputFile, snapshot: Snapshot, codec: AvroCompressionCodec, first_row_id: int) -> None:
+        numbers = snapshot.snapshot_id, snapshot.parent_snapshot_id, snapshot.sequence_number or 0
+        super().__init__(output, *numbers, codec)
+        self._meta |= {"format-version": str(ROW_IDS_SINCE), "first-row-id": str(first_row_id)}
+        self.next_row_id = first_row_id
+
+    def __enter__(self) -> _ManifestListWriter:
+        schema = MANIFEST_LIST_FILE_SCHEMAS[ROW_IDS_SINCE]
+        self._writer = AvroOutputFile[ManifestFile](self._output_file, schema, "manifest_file", schema, self._meta)
+        self._writer.__enter__()
+        return self
+
+    def prepare_manifest(self, manifest_file: ManifestFile) -> ManifestFile:
+        prepared = super().prepare_manifest(manifest_file)
+        values = [prepared[place] for place in range(len(prepared))]
+        row_id = values[_MANIFEST_ROW_ID] if len(values) > _MANIFEST_ROW_ID else None
+        if row_id is None and prepared.content == ManifestContent.DATA:
+            # Rows that have ids of their own, too, as Iceberg's writers do: a file with some NULLs needs the rest.
+            row_id = self.next_row_id
+            self.next_row_id += (prepared.added_rows_count or 0) + (prepared.existing_rows_count or 0)
+        return ManifestFile(*values[:_MANIFEST_ROW_ID], row_id)
 
 
 class _EntriesFile(AvroFile[ManifestEntry]):
@@ -389,19 +515,38 @@ class _OptionalFields(PartitionSpec):
         return StructType(*(field.model_copy(update={"required": False}) for field in fields))
 
 
+def manifests_of(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
+    """Read a snapshot's manifest list, with the row ids of format version 3, which PyIceberg's own reader drops."""
+    with AvroFile[ManifestFile](
+        io.new_input(snapshot.manifest_list),
+        MANIFEST_LIST_FILE_SCHEMAS[ROW_IDS_SINCE],
+        read_types={-1: ManifestFile, 508: PartitionFieldSummary},
+        read_enums={517: ManifestContent},
+    ) as file:
+        return list(file)
+
+
 def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
-    """Read the live entries of a manifest, with all fields of format version 2."""
+    """Read the live entries of a manifest of :func:`manifests_of`, with all fields of the newest format version."""
     file = _EntriesFile(
         io.new_input(manifest.manifest_path),
-        MANIFEST_ENTRY_SCHEMAS[3],
+        MANIFEST_ENTRY_SCHEMAS[ROW_IDS_SINCE],
         read_types={-1: ManifestEntry, 2: DataFile},
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     )
     with file:
         # As in ManifestFile.fetch_manifest_entry; see there if a release moves it.
-        return [
+        entries = [
             _inherit_from_manifest(entry, manifest) for entry in file if entry.status != ManifestEntryStatus.DELETED
         ]
+    row_id = manifest[_MANIFEST_ROW_ID] if len(manifest) > _MANIFEST_ROW_ID else None
+    if row_id is not None:
+        # "First Row ID Inheritance" of the specification: removed files use up no ids.
+        for entry in entries:
+            if first_row_id(entry.data_file) is None:
+                entry.data_file[_PLACES["first_row_id"]] = row_id
+                row_id += entry.data_file.record_count
+    return entries
 
 
 def read_in_threads(read: Callable[[_File], _T], files: Iterable[_File]) -> list[_T]:
@@ -422,9 +567,23 @@ def content_offset(delete_file: DataFile) -> int | None:
     return cast("int | None", _field_of(delete_file, "content_offset"))
 
 
+def content_size(delete_file: DataFile) -> int | None:
+    """Return the bytes of a deletion vector in its file; None for other deletes."""
+    return cast("int | None", _field_of(delete_file, "content_size_in_bytes"))
+
+
+def first_row_id(file: DataFile) -> int | None:
+    """Return the id of a data file's first row, for rows without an id of their own; None if they have none."""
+    return cast("int | None", _field_of(file, "first_row_id"))
+
+
+def new_file(**arguments: Any) -> DataFile:
+    """Return an entry with all fields that a file may have in the newest format version."""
+    return DataFile.from_args(_table_format_version=ROW_IDS_SINCE, **arguments)
+
+
 def _field_of(file: DataFile, name: str) -> object:
-    place = list(_FIELDS).index(name)
-    return file[place] if place < len(file) else None
+    return file[_PLACES[name]] if _PLACES[name] < len(file) else None
 
 
 def write_entries(
@@ -443,11 +602,9 @@ def write_entries(
     newest_first = [metadata.schema(), *sorted(metadata.schemas, key=lambda each: each.schema_id, reverse=True)]
     schema = next((each for each in newest_first if needed <= set(each.field_ids)), metadata.schema())
     codec = avro_codec(metadata)
-    writer: ManifestWriter
-    if content == ManifestContent.DELETES:
-        writer = _DeleteManifestWriter(spec, schema, output, snapshot_id, codec)
-    else:
-        writer = write_manifest(metadata.format_version, spec, schema, output, snapshot_id, codec)
+    version, of = metadata.format_version, (spec, schema, output, snapshot_id, codec)
+    is_plain = version < ROW_IDS_SINCE and content == ManifestContent.DATA
+    writer = write_manifest(version, *of) if is_plain else _ManifestWriter(version, content, *of)
     with writer:
         for entry in entries:
             writer.add_entry(entry)
@@ -469,18 +626,26 @@ def _enclose_zeros(summary: PartitionFieldSummary, kind: FloatType | DoubleType)
 
 def write_list(
     manifests: Sequence[ManifestFile], output: OutputFile, *, metadata: TableMetadata, snapshot: Snapshot
-) -> None:
-    """Write a snapshot's manifest list."""
+) -> Snapshot:
+    """Write a snapshot's manifest list; return the snapshot, from format version 3 with the row ids that it assigns."""
+    codec = avro_codec(metadata)
+    # The writer sets the sequence number of new manifests in place, and the next attempt needs another one.
+    copies = copy.deepcopy(list(manifests))
+    if isinstance(metadata, TableMetadataV3):
+        first = metadata.next_row_id or 0
+        with _ManifestListWriter(output, snapshot, codec, first) as newest:
+            newest.add_manifests(copies)
+        return snapshot.model_copy(update={"first_row_id": first, "added_rows": newest.next_row_id - first})
     with write_manifest_list(
         format_version=metadata.format_version,
         output_file=output,
         snapshot_id=snapshot.snapshot_id,
         parent_snapshot_id=snapshot.parent_snapshot_id,
         sequence_number=snapshot.sequence_number,
-        avro_compression=avro_codec(metadata),
+        avro_compression=codec,
     ) as writer:
-        # The writer sets the sequence number of new manifests in place, and the next attempt needs another one.
-        writer.add_manifests(copy.deepcopy(list(manifests)))
+        writer.add_manifests(copies)
+    return snapshot
 
 
 def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:

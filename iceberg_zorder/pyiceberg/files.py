@@ -98,6 +98,12 @@ def single_path(delete_file: DataFile) -> str | None:
     return lower.decode() if lower is not None and lower == upper else None
 
 
+def delete_key(delete_file: DataFile) -> str:
+    """Return what tells delete files apart: the path; of deletion vectors, which may share a file, with the offset."""
+    offset = content_offset(delete_file)
+    return delete_file.file_path if offset is None else f"{delete_file.file_path}#{offset}"
+
+
 def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
     """Return a column's lower and upper bound in a file's manifest entry; None if missing."""
     lower, upper = _encoded_bounds(file, field.field_id)
@@ -216,9 +222,8 @@ class DataFileTask:
 
     @property
     def delete_paths(self) -> tuple[str, ...]:
-        """Sorted paths of the delete files; deletion vectors with their offsets."""
-        keys = ((file.file_path, content_offset(file)) for file in (*self.position_deletes, *self.equality_deletes))
-        return tuple(sorted(path if offset is None else f"{path}#{offset}" for path, offset in keys))
+        """Sorted keys of the delete files."""
+        return tuple(sorted(map(delete_key, (*self.position_deletes, *self.equality_deletes))))
 
 
 @dataclass(frozen=True, eq=False)

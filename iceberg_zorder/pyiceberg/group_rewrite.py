@@ -25,6 +25,7 @@ from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.sort_order import ResolvedSortOrder
 from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
+from iceberg_zorder.pyiceberg.row_lineage import stored_schema
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, row_group_size
 from iceberg_zorder.rewrite.options import SMALLEST_MEMORY_LIMIT
 from iceberg_zorder.sort.bucket_sorter import BucketSorter, PrefixColumns
@@ -73,7 +74,14 @@ def _rewrite_group_within(context: RewriteContext, group: FileGroup, layout: Lay
     """Rewrite a file group; a value has at most ``largest`` bytes, and a decoded batch at most twice as many."""
     budget = context.budget
     batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCH_LIMIT_DIVISOR * context.threads))
-    reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
+    reader = Reader(
+        context.table,
+        list(group.tasks),
+        stored_schema(context.table),
+        keep_dictionaries=True,
+        budget=budget,
+        batch_bytes=batch_bytes,
+    )
     codecs = Codecs(reader.schema)
     rewrite = _GroupRewrite(context, group, layout, reader)
     with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):

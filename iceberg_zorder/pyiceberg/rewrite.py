@@ -62,7 +62,7 @@ def rewrite_data_files(
     Parameters
     ----------
     table : pyiceberg.table.Table
-        A table of format version 1 or 2 with Parquet files. The call refreshes its metadata.
+        A table with Parquet files. The call refreshes its metadata.
     columns : sequence of str, or str, optional
         The clustering columns, with dots for nested fields and backticks around special characters. Or a sort order as
         in SQL: ``"region DESC, hilbert(a, b)"``. The default is the table's property ``zorder.columns``.

@@ -1,9 +1,9 @@
 """Translate deletes that others committed during a rewrite to positions in the rewrite's new files.
 
 A row dies if it was live at the rewrite's start and, at the branch's head, its position is deleted or its file is gone.
-The new files hold dead rows, which are found there by their values. Equal rows are interchangeable, so that only their
-number counts. Rows are looked up by a few narrow columns first; all columns are compared only if others than dead rows
-have the same values in these.
+The new files hold dead rows, which are found there by their ids, or before format version 3 by their values. Equal
+rows are interchangeable then, so that only their number counts. Rows are looked up by a few narrow columns first; all
+columns are compared only if others than dead rows have the same values in these.
 """
 
 from __future__ import annotations
@@ -27,10 +27,19 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.replacement import TranslatedDeletes
 from iceberg_zorder.pyiceberg.commit.snapshot import ConflictError
-from iceberg_zorder.pyiceberg.files import DataFileTask, GroupResult, of_field, sequence_number, single_path, size_of
+from iceberg_zorder.pyiceberg.files import (
+    DataFileTask,
+    GroupResult,
+    delete_key,
+    of_field,
+    sequence_number,
+    single_path,
+    size_of,
+)
 from iceberg_zorder.pyiceberg.listing.listing import DeleteIndex
 from iceberg_zorder.pyiceberg.read.deletes import DeletedRows
 from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader
+from iceberg_zorder.pyiceberg.row_lineage import ROW_ID, has_row_ids
 from iceberg_zorder.pyiceberg.write.file_writer import new_data_path
 from iceberg_zorder.pyiceberg.write.position_deletes import write_position_deletes
 from iceberg_zorder.sort.equal_rows import EqualRows
@@ -69,7 +78,7 @@ class Translator:
     def translate(
         self, head: Head, gone: Collection[str], written: list[str], before: TranslatedDeletes
     ) -> TranslatedDeletes:
-        """Write position delete files for the rows of new files that are dead at the head.
+        """Write delete files for the rows of new files that are dead at the head.
 
         ``gone`` are the paths of old files that the head lacks. The paths of all files are appended to ``written``.
         ``before`` was found for the same groups at an earlier head: only rows that died since are looked for. Raises
@@ -94,7 +103,8 @@ class Translator:
             raise ConflictError(f"looking for deleted rows failed: {error}") from error
 
     def _write(self, file: DataFile, positions: _Longs, written: list[str]) -> DataFile:
-        written.append(new_data_path(self.table, file.spec_id, file.partition, f"{uuid4()}-zorder-deletes.parquet"))
+        kind = "puffin" if has_row_ids(self.table) else "parquet"
+        written.append(new_data_path(self.table, file.spec_id, file.partition, f"{uuid4()}-zorder-deletes.{kind}"))
         return write_position_deletes(self.table, written[-1], file, positions)
 
     def _died(self, group: GroupResult, gone: Collection[str], index: DeleteIndex, there: Collection[str]) -> _Rows:
@@ -129,18 +139,18 @@ class Translator:
         now: list[DataFileTask] = []
         for task in tasks:
             deletes, _ = index.of(task.data_file, task.data_sequence_number)
-            here, known = ({each.file_path for each in of} for of in (deletes, task.position_deletes))
+            here, known = (set(map(delete_key, of)) for of in (deletes, task.position_deletes))
             if gone := {each.file_path for each in task.equality_deletes}.difference(there):
                 raise ConflictError(f"delete file {min(gone)} was removed, so that its rows may be live again")
-            if lost := [each for each in task.position_deletes if each.file_path not in here]:
+            if lost := [each for each in task.position_deletes if delete_key(each) not in here]:
                 before.append(replace(task, position_deletes=tuple(lost), equality_deletes=()))
                 now.append(replace(task, position_deletes=deletes, equality_deletes=()))
-            if new := tuple(each for each in deletes if each.file_path not in known):
+            if new := tuple(each for each in deletes if delete_key(each) not in known):
                 changed.append(task)
                 added.append(replace(task, position_deletes=new, equality_deletes=()))
         # Others delete rows of any files of their partition.
         rows = {
-            each.file_path: each.record_count for task in added for each in task.position_deletes if single_path(each)
+            delete_key(each): each.record_count for task in added for each in task.position_deletes if single_path(each)
         }
         if _POSITION_BYTES * sum(rows.values()) > self.memory_limit // 8:
             raise ConflictError("the new delete files have more positions than memory-limit-bytes leaves memory for")
@@ -181,6 +191,8 @@ class _Lookup:
         dead = self._read(died, columns, int(self._rows * _MOST_DEAD) - known, of_what)
         if not dead.num_rows:
             return {}
+        if columns == [ROW_ID] and dead["0"].null_count:
+            raise ConflictError("rows were deleted that have no _row_id yet")
         hits = self._not_known(self._hits(self._new, columns, dead))
         groups, wanted, found = _alike(dead, hits)
         unsure = (found > wanted)[groups]
@@ -219,7 +231,9 @@ class _Lookup:
         return self._read(rows, fields, most, "of a file group's rows share values with deleted ones", among)
 
     def _lookup_columns(self) -> list[NestedField]:
-        """Return a few narrow columns whose values together hardly repeat."""
+        """Return the column of row ids, or a few narrow columns whose values together hardly repeat."""
+        if has_row_ids(self._table):
+            return [ROW_ID]
         average = self._size // len(self._table.schema().fields)
         sizes = [
             (field, sum(of_field(task.data_file.column_sizes, field.field_id, average) for task, _ in self._new))

@@ -225,15 +225,8 @@ def _move_branch(table: Table, branch: str, head: int, target: int) -> None:
                 f"Cannot undo the rewrite of {name}, because another operation changed branch {branch} meanwhile. "
                 "Nothing was undone: run it again to see what would be lost."
             )
-        try:
-            with outcome.noted():
-                move_branch(table, branch, head, target)
-        except NotImplementedError as error:
-            raise InvalidInputError(
-                f"Cannot undo the rewrite of {name}, because PyIceberg does not write tables of format version "
-                f"{table.format_version} to this catalog. Nothing but rewrites has come since, so run in Spark SQL: "
-                f"{rollback_sql(table, branch, target)}"
-            ) from error
+        with outcome.noted():
+            move_branch(table, branch, head, target)
 
     try:
         commit_retries(table.metadata.properties)(attempt)

@@ -82,14 +82,6 @@ def test_refusals(catalog: SqlCatalog, arguments: dict[str, Any], message: str) 
     assert operations(table) == ["append"]
 
 
-def test_a_table_of_format_3_is_for_spark(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = make(catalog)
-    table.metadata = table.metadata.model_copy(update={"format_version": 3})
-    monkeypatch.setattr(catalog, "load_table", lambda _: table)
-    with pytest.raises(InvalidInputError, match=r"format version 3 .* use the Spark engine"):
-        rewrite_data_files(table, ["a"], options=ALL)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [

@@ -30,8 +30,7 @@ from iceberg_zorder.spark import configure_spark, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.stack.servers import postgresql
 
-# The PyIceberg engine does not rewrite tables of version 3.
-RACES = [("spark", 2), ("iceberg", 2), ("pyiceberg", 2), ("spark", 3), ("iceberg", 3)]
+RACES = [(engine, version) for version in (2, 3) for engine in ("spark", "iceberg", "pyiceberg")]
 COLUMNS = "zorder(a, b)"
 OPTIONS = {"rewrite-all": "true", "target-file-size-bytes": str(64 << 20)}
 FILES = 16

@@ -1,3 +1,3 @@
-from tests.spark.conftest import catalog
+from tests.spark.conftest import catalog, server, version_3
 
-__all__ = ["catalog"]
+__all__ = ["catalog", "server", "version_3"]

@@ -16,9 +16,10 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import UnknownOutcomeError
-from iceberg_zorder.pyiceberg.compat import read_entries, read_in_threads
+from iceberg_zorder.pyiceberg.compat import manifests_of, read_entries, read_in_threads
 from iceberg_zorder.pyiceberg.files import (
     Partition,
+    delete_key,
     is_unpartitioned,
     partition_of,
     sequence_number,
@@ -26,7 +27,7 @@ from iceberg_zorder.pyiceberg.files import (
 )
 
 EntryKey = tuple[str, int]
-"""A delete file's path and its data sequence number."""
+"""A delete file's :func:`~iceberg_zorder.pyiceberg.files.delete_key` and its data sequence number."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class HeadReader:
 
 def entry_key(entry: ManifestEntry) -> EntryKey:
     """Return the identity of a delete file's entry."""
-    return entry.data_file.file_path, sequence_number(entry)
+    return delete_key(entry.data_file), sequence_number(entry)
 
 
 def released_deletes(head: Head, specs: Mapping[int, PartitionSpec], new_files: int | None) -> frozenset[EntryKey]:
@@ -197,4 +198,4 @@ def _lowest(entries: Iterable[ManifestEntry]) -> dict[Partition, int]:
 
 def _live_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
     """Return a snapshot's manifests, except those with deleted entries only."""
-    return [file for file in snapshot.manifests(io) if file.has_added_files() or file.has_existing_files()]
+    return [file for file in manifests_of(snapshot, io) if file.has_added_files() or file.has_existing_files()]

@@ -51,7 +51,6 @@ from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
     SnapshotWriter,
-    check_format,
     check_history,
     check_lease,
     check_new_files,
@@ -61,8 +60,8 @@ from iceberg_zorder.pyiceberg.commit.snapshot import (
     new_deletes,
     partition_summary_limit,
 )
-from iceberg_zorder.pyiceberg.compat import avro_codec, submit
-from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, delete_files, display_name
+from iceberg_zorder.pyiceberg.compat import ROW_IDS_SINCE, avro_codec, submit, writing_metadata
+from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, delete_files, delete_key, display_name
 from iceberg_zorder.rewrite.options import RewriteOptions
 from iceberg_zorder.rewrite.snapshot_keys import TRANSLATED_DELETE_FILES, TRANSLATED_DELETES
 
@@ -153,7 +152,6 @@ class TableCommit(ABC):
 
     def _snapshot_on_head(self) -> NewSnapshot | None:
         metadata = self._table.metadata
-        check_format(self._table)
         check_lease(self._name, metadata, self._writer.write_id)
         ref = metadata.refs.get(self._branch)
         head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
@@ -251,7 +249,7 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
 
 
 def _commit(table: Table, unset: dict[str, str], surplus: list[str]) -> None:
-    with table.transaction() as transaction:
+    with writing_metadata(table), table.transaction() as transaction:
         if unset:
             transaction.set_properties(unset)
         if surplus:
@@ -342,6 +340,8 @@ class ReplacementCommit(TableCommit):
         # Read first: it raises without deleting files if the new files are committed already.
         content = self._reader.read(head, self._table.io)
         check_history(metadata, head, self._ours, self._branch)
+        if self._planned.format_version < ROW_IDS_SINCE <= metadata.format_version:
+            raise ConflictError("since a change of the table's format version, rows have ids that the new files lack")
         self.gone = frozenset(gone := missing_files(content, self._replacement.removed, self._start))
         new = new_deletes(
             content,
@@ -355,7 +355,7 @@ class ReplacementCommit(TableCommit):
         conflict = self._conflict(gone, lost, new)
         check_new_files(self._name, self._table.io, added)
         # Appends, deletes elsewhere and refused commits leave the dead rows as they were.
-        state = frozenset(file.file_path for file in new), frozenset(lost), self.gone
+        state = frozenset(map(delete_key, new)), frozenset(lost), self.gone
         if conflict and state != self._translated_state:
             self._translated_deletes = self._translated(content, conflict)
             self._translated_state = state

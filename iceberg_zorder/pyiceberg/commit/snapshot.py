@@ -30,12 +30,12 @@ from pyiceberg.table.snapshots import (
     update_snapshot_summaries,
 )
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError, TakenOverError
+from iceberg_zorder.errors import RewriteFailedError, TakenOverError
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.commit.head import EntryKey, Head, entry_key
-from iceberg_zorder.pyiceberg.compat import read_in_threads, write_entries, write_list
+from iceberg_zorder.pyiceberg.compat import ROW_IDS_SINCE, read_in_threads, write_entries, write_list
 from iceberg_zorder.pyiceberg.files import (
-    display_name,
+    delete_key,
     is_leased,
     is_unpartitioned,
     partition_of,
@@ -51,16 +51,13 @@ MARKERS = {
 """Summary keys by which Polaris and Lakekeeper recognise snapshots to roll back."""
 
 
-_ROW_IDS_SINCE = 3
-
-
 def markers_of(format_version: int) -> dict[str, str]:
     """Return the summary markers of a rewrite; none for tables with row ids (format version 3).
 
     A catalog that rolls back a rewrite does not release its row ids. Polaris (up to 1.7) then refuses the writer's
     commit with status 400, which is not retried, and Lakekeeper does not roll back.
     """
-    return dict(MARKERS) if format_version < _ROW_IDS_SINCE else {}
+    return dict(MARKERS) if format_version < ROW_IDS_SINCE else {}
 
 
 def is_marked(snapshot: Snapshot) -> bool:
@@ -78,8 +75,6 @@ def may_come_back(snapshot_id: int | None, metadata: TableMetadata) -> bool:
     return any(each.parent_snapshot_id == snapshot_id for run in runs for each in run)
 
 
-NEWEST_FORMAT = 2
-"""Newest table format version that PyIceberg writes."""
 USE_SPARK = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 LEASE = "zorder.maintained-by"
 """Table property of the lease: maintainer, write id and end time, separated by blanks."""
@@ -87,15 +82,6 @@ LEASE = "zorder.maintained-by"
 
 class ConflictError(Exception):
     """Another operation changed the rewritten files; the message is the reason, without a leading "Cannot"."""
-
-
-def check_format(table: Table) -> None:
-    """Refuse format versions that PyIceberg does not write; the table may have been upgraded since the plan."""
-    if table.format_version > NEWEST_FORMAT:
-        raise InvalidInputError(
-            f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
-            f"{table.format_version} and PyIceberg writes versions 1 and 2: {USE_SPARK}"
-        )
 
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
@@ -145,7 +131,7 @@ def missing_files(head: Head, removed: Collection[DataFile], start: Snapshot) ->
 
 def missing_deletes(head: Head, applied: Collection[str]) -> list[str]:
     """Return the delete files that the rewrite applied and the head lacks: their rows may be live again."""
-    return sorted(set(applied) - {entry.data_file.file_path for entry in head.delete_entries})
+    return sorted(set(applied) - {delete_key(entry.data_file) for entry in head.delete_entries})
 
 
 def check_new_files(name: str, io: FileIO, added: Sequence[DataFile]) -> None:
@@ -261,7 +247,8 @@ class SnapshotWriter:
                 "schema-id": metadata.current_schema_id,
             }
         )
-        write_list(manifests, self._table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
+        output = self._table.io.new_output(snapshot.manifest_list)
+        snapshot = write_list(manifests, output, metadata=metadata, snapshot=snapshot)
         paths = {manifest.manifest_path for manifest in manifests} | {file.file_path for file in deletes}
         return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
 

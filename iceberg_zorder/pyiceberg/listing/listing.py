@@ -50,6 +50,7 @@ from iceberg_zorder.pyiceberg.compat import (
     file_may_match,
     filtered_fields,
     manifest_may_match,
+    manifests_of,
     partition_may_match,
     read_entries,
 )
@@ -406,7 +407,7 @@ def list_files(table: Table, snapshot: Snapshot, by: FileFilter) -> list[DataFil
     unpartitioned = frozenset(each for each, spec in by.specs.items() if is_unpartitioned(spec))
     deletes = DeleteIndex(by.schema, unpartitioned)
     entries: list[ManifestEntry] = []
-    for manifest in snapshot.manifests(table.io):
+    for manifest in manifests_of(snapshot, table.io):
         if manifest.content == ManifestContent.DELETES:
             for entry in read_entries(manifest, table.io):
                 deletes.add(entry.data_file, sequence_number(entry))

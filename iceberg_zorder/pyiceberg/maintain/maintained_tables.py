@@ -32,7 +32,7 @@ from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import FollowUp, RemoveOrphanFiles, TableSettings
 from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_first, reaching
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
-from iceberg_zorder.pyiceberg.commit.snapshot import NEWEST_FORMAT, markers_of
+from iceberg_zorder.pyiceberg.commit.snapshot import markers_of
 from iceberg_zorder.pyiceberg.compat import configured, load_catalog
 from iceberg_zorder.pyiceberg.files import FileGroup, Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
@@ -45,7 +45,7 @@ from iceberg_zorder.pyiceberg.plan.sort_order import last_sort_order
 from iceberg_zorder.pyiceberg.reporting.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.rewrite import execute_with
 from iceberg_zorder.pyiceberg.run import RewriteRun
-from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
+from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files, types_beyond
 from iceberg_zorder.rewrite.options import MEMORY_LIMIT
 from iceberg_zorder.rewrite.snapshot_keys import REASON, REWRITE_ID
 from iceberg_zorder.rewrite.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
@@ -187,7 +187,7 @@ class PyIcebergTables:
         wanted = {group.index for group in decision.groups}
         planned = [group for group in self._plan(decision).groups if group.index in wanted]
         self._engine(decision.table, planned, settings)
-        if not self._may_note(table, settings):
+        if not settings.conflicts.lease:
             return self._followed_up(
                 self._rewrite(decision, settings, {}, progress, should_continue), decision, settings
             )
@@ -203,15 +203,10 @@ class PyIcebergTables:
                 # The lease expires by itself, and the rewrite is committed.
                 _LOG.warning("Cannot release the lease of %s", display_name(table), exc_info=True)
 
-    @staticmethod
-    def _may_note(table: Table, settings: TableSettings) -> bool:
-        """Return whether a table's properties may be changed; PyIceberg cannot change tables it cannot write."""
-        return settings.conflicts.lease and table.format_version <= NEWEST_FORMAT
-
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
         """Store conflicts in a table, or in this object if its properties must not be changed."""
         table = self._loaded[name]
-        if self._may_note(table, settings):
+        if settings.conflicts.lease:
             change_notes(table, lambda notes: replace(notes, conflicts=conflicts))
         elif conflicts is not None:
             self._conflicts[name] = conflicts
@@ -221,7 +216,7 @@ class PyIcebergTables:
     def note(self, name: TableName, settings: TableSettings) -> None:
         """Store the time of the advice in a table, so that no pass repeats it within a day."""
         table, now = self._loaded[name], self._clock()
-        if self._new_layouts.asked(name, now) and self._may_note(table, settings):
+        if self._new_layouts.asked(name, now) and settings.conflicts.lease:
             change_notes(table, lambda notes: replace(notes, advised_ms=int(now.timestamp() * 1000)))
 
     def _rewrite(
@@ -265,8 +260,7 @@ class PyIcebergTables:
         """Choose the engine for file groups; raises InvalidInputError if none fits."""
         table = self._loaded[name]
         files = formats(groups) | {format_of_new_files(table).upper()}
-        is_newer = table.format_version > NEWEST_FORMAT
-        beyond = files - {"PARQUET"} | ({f"format version {table.format_version}"} if is_newer else set())
+        beyond = files - {"PARQUET", "PUFFIN"} | set(types_beyond(table))
         size = sum(group.input_size for group in groups)
         return choose_engine(settings.engine, size, beyond, has_spark=self._spark is not None)
 

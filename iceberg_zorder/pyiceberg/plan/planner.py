@@ -164,10 +164,10 @@ def _with_a_row(files: int, group: PartitionFiles) -> int:
 
 
 def check_formats(table: Table, groups: Sequence[FileGroup]) -> None:
-    """Refuse files that are not Parquet; raises InvalidInputError."""
+    """Refuse files that are neither Parquet nor deletion vectors; raises InvalidInputError."""
     for task in (task for group in groups for task in group.tasks):
         for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
-            if file.file_format != FileFormat.PARQUET:
+            if file.file_format not in (FileFormat.PARQUET, FileFormat.PUFFIN):
                 raise InvalidInputError(
                     f"Cannot rewrite data files of {display_name(table)}, because {file.file_path} is of format "
                     f"{file.file_format.value} and not Parquet: {USE_SPARK}"

@@ -15,7 +15,6 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties, check_committable
-from iceberg_zorder.pyiceberg.commit.snapshot import check_format
 from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import FileGroup, display_name
 from iceberg_zorder.pyiceberg.listing.listing import FileFilter
@@ -115,8 +114,6 @@ def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
         queries = read_queries(table, options.layout.workload) if spec.queries is None else spec.queries
         workload = RequestedWorkload.of_queries(table, queries, case_sensitive=spec.case_sensitive)
     branch_snapshot(table, spec.branch, "rewrite data files")
-    if not spec.any_format:
-        check_format(table)
     by = FileFilter.from_where(table, spec.where, case_sensitive=spec.case_sensitive)
     size_rules(table, options)
     order = row_order(table, spec, options)

@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg.files import DataFileTask, Partition, partition_of
+from iceberg_zorder.pyiceberg.compat import content_offset, content_size, referenced_data_file
+from iceberg_zorder.pyiceberg.deletion_vectors import decoded
+from iceberg_zorder.pyiceberg.files import DataFileTask, Partition, delete_key, partition_of
 from iceberg_zorder.pyiceberg.read.projection import convert, field_paths, fields_by_id, file_fields
 from iceberg_zorder.sort.codecs import leaf
 from iceberg_zorder.sort.equal_rows import EqualRows
@@ -58,7 +60,7 @@ class DeletedRows:
         self._budget = budget
         self._tasks = list(tasks)
         self._paths = {task.data_file.file_path for task in self._tasks}
-        self._uses = Counter(delete.file_path for task in self._tasks for delete in task.position_deletes)
+        self._uses = Counter(delete_key(delete) for task in self._tasks for delete in task.position_deletes)
         self._positions: dict[str, dict[str, npt.NDArray[np.int64]]] = {}
         self._rows: dict[_Scope, EqualRows] | None = None
         # By task, because a data file may appear twice with different deletes.
@@ -74,10 +76,10 @@ class DeletedRows:
                 for delete in task.position_deletes
                 if (found := self._position_deletes(delete).get(task.data_file.file_path)) is not None
             ]
-            for delete in task.position_deletes:
-                self._uses[delete.file_path] -= 1
-                if not self._uses[delete.file_path]:
-                    self._positions.pop(delete.file_path, None)
+            for key in map(delete_key, task.position_deletes):
+                self._uses[key] -= 1
+                if not self._uses[key]:
+                    self._positions.pop(key, None)
             if self._rows is None:
                 self._rows = self._equality_deletes()
             return Deleted(
@@ -96,8 +98,25 @@ class DeletedRows:
         self._marks.clear()
 
     def _position_deletes(self, delete: DataFile) -> dict[str, npt.NDArray[np.int64]]:
-        if delete.file_path in self._positions:
-            return self._positions[delete.file_path]
+        """Return the deleted positions of the data files, by path."""
+        key = delete_key(delete)
+        if key not in self._positions:
+            read = self._vector if delete.file_format == FileFormat.PUFFIN else self._position_delete_file
+            self._positions[key] = read(delete)
+        return self._positions[key]
+
+    def _vector(self, delete: DataFile) -> dict[str, npt.NDArray[np.int64]]:
+        offset, size, path = content_offset(delete), content_size(delete), referenced_data_file(delete)
+        with opened(self._table, delete.file_path) as stream:
+            if offset is None or size is None or path is None:
+                raise ValueError("its manifest entry does not say where its deletion vector is, or of which data file")
+            stream.seek(offset)
+            positions = decoded(stream.read(size))
+            if len(positions) != delete.record_count:
+                raise ValueError(f"it has {len(positions):,} positions, and its entry {delete.record_count:,}")
+        return {path: positions}
+
+    def _position_delete_file(self, delete: DataFile) -> dict[str, npt.NDArray[np.int64]]:
         found: dict[str, list[npt.NDArray[np.int64]]] = {}
         with opened(self._table, delete.file_path) as stream:
             file = pq.ParquetFile(stream, read_dictionary=["file_path"], pre_buffer=True)
@@ -112,9 +131,7 @@ class DeletedRows:
                     if path in self._paths:
                         found.setdefault(path, []).append(positions[order[start:end]])
                     start = end
-        joined = {path: np.concatenate(parts) for path, parts in found.items()}
-        self._positions[delete.file_path] = joined
-        return joined
+        return {path: np.concatenate(parts) for path, parts in found.items()}
 
     def _equality_deletes(self) -> dict[_Scope, EqualRows]:
         """Return all equality deletes; if they exceed the budget, mark the deleted rows and return none."""

@@ -30,6 +30,7 @@ from iceberg_zorder.pyiceberg.read.projection import (
     file_fields,
     projection,
 )
+from iceberg_zorder.pyiceberg.row_lineage import with_lineage
 from iceberg_zorder.sort.codecs import without_views
 from iceberg_zorder.sort.memory_budget import LargeValuesError, MemoryBudget
 
@@ -137,7 +138,7 @@ class Reader:
                     keys = {each: self._key(batch, each, paths.get(each), constants) for each in compared}
                     batch, positions = _filtered(batch, positions, deleted.kept_by_equality(keys))
                 if len(positions):
-                    yield Rows(project(batch), positions)
+                    yield Rows(with_lineage(project(batch), self._wanted, task, positions), positions)
 
     def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield the equality fields of a data file."""

@@ -28,7 +28,6 @@ from iceberg_zorder.metrics.scan_fraction import read_of_rows
 from iceberg_zorder.metrics.spread_rows import spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds, named_fields
 from iceberg_zorder.pyiceberg.catalog import refresh, renewed
-from iceberg_zorder.pyiceberg.commit.snapshot import check_format
 from iceberg_zorder.pyiceberg.files import PLAN, DataFileTask, Progress, display_name, silent, sql_name
 from iceberg_zorder.pyiceberg.listing.dimensions import with_dimensions
 from iceberg_zorder.pyiceberg.listing.listing import (
@@ -144,7 +143,6 @@ def advise(
         spec = RewriteSpec(None, options={**known, "rewrite-all": "true"}, branch=branch or MAIN_BRANCH)
         asked = rewrite_options(spec.options)
         snapshot = branch_snapshot(table, spec.branch, "advise on data files")
-        check_format(table)
         plan = None if snapshot is None else select(table, unordered_spec(table, spec))
         if snapshot is None or plan is None or not plan.groups:
             raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")

@@ -20,12 +20,14 @@ from pyiceberg.io import OutputFile
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
+from pyiceberg.types import GeographyType, GeometryType, UnknownType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import whole_number
-from iceberg_zorder.pyiceberg.compat import partition_path, sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat import new_file, partition_path, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import WRITE, Progress, delete_files, display_name, silent
+from iceberg_zorder.pyiceberg.row_lineage import stored_schema
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 
 _LOG = logging.getLogger(__name__)
@@ -252,7 +254,7 @@ class FileWriter:
         self._table = table
         self._settings = settings
         self._progress = progress
-        self._arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
+        self._arrow = schema_to_pyarrow(sanitize_column_names(stored_schema(table)))
         self._parquet = parquet_settings(table)
         # A page may exceed its size by one such batch, but larger batches are encoded faster.
         self._parquet["write_batch_size"] = max(
@@ -312,7 +314,7 @@ class FileWriter:
             "use_dictionary": worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"]),
             "write_statistics": _with_statistics(self._arrow, large) if large else True,
         }
-        metrics = FileMetrics(self._table.schema(), metrics_config(self._table), large)
+        metrics = FileMetrics(stored_schema(self._table), metrics_config(self._table), large)
         output = self._table.io.new_output(path)
         stream = output.create(overwrite=True)  # its name is new: to look for it would take a right to list
         writer = pq.ParquetWriter(stream, pa.schema(types), **settings)
@@ -351,7 +353,7 @@ class _OpenFile:
         self.writer.close()
         self.stream.close()
         footer = self.writer.writer.metadata
-        file = DataFile.from_args(
+        file = new_file(
             content=DataFileContent.DATA,
             file_path=self.path,
             file_format=FileFormat.PARQUET,
@@ -397,8 +399,29 @@ def format_of_new_files(table: Table) -> str:
     return table.properties.get(_FORMAT, "parquet")
 
 
+def types_beyond(table: Table) -> list[str]:
+    """Return the types of columns that pyarrow does not write as Iceberg stores them, each with its column's name.
+
+    Of columns of type ``unknown``, only those inside others are in files.
+    """
+    schema = table.schema()
+    outer = {field.field_id for field in schema.fields}
+    found = [schema.find_field(each) for each in schema.field_ids]
+    return [
+        f"type {each.field_type} of column {schema.find_column_name(each.field_id)}"
+        for each in found
+        if isinstance(each.field_type, GeometryType | GeographyType)
+        or (isinstance(each.field_type, UnknownType) and each.field_id not in outer)
+    ]
+
+
 def check_honoured(table: Table) -> None:
-    """Refuse a table whose properties require files that PyIceberg does not write."""
+    """Refuse a table whose columns or properties require files that PyIceberg does not write."""
+    if types := types_beyond(table):
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {display_name(table)}, because this engine does not write {types[0]}: use "
+            "the Spark engine"
+        )
     kind = format_of_new_files(table)
     if kind.lower() != "parquet":
         why = f"{_FORMAT} is '{kind}' and this engine writes Parquet: use the Spark engine"
@@ -413,7 +436,7 @@ def check_writable(table: Table) -> None:
     """Refuse a table whose properties prevent writing Parquet files, before any file is read."""
     settings = parquet_settings(table)
     row_group_size(table), row_group_limit(table)
-    schema = schema_to_pyarrow(sanitize_column_names(table.schema()))
+    schema = schema_to_pyarrow(sanitize_column_names(stored_schema(table)))
     try:
         table.location_provider().new_data_location("zorder.parquet")
     except (ImportError, ValueError) as error:

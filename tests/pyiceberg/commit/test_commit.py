@@ -8,7 +8,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
 from iceberg_zorder.pyiceberg.commit.snapshot import MARKERS, is_overtaken
 from iceberg_zorder.pyiceberg.compat import referenced_data_file
@@ -363,14 +363,14 @@ def test_a_commit_cannot_be_repeated_and_then_delete_its_files(catalog: SqlCatal
     assert ids(table) == [1, 2]
 
 
-def test_version_3_is_refused(catalog: SqlCatalog) -> None:
+def test_files_without_row_ids_are_refused_once_rows_have_them(catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1]), rows_of([2]))
     start, replacement = head_id(table), rewritten(table, files_of(table))
     location = Path(table.metadata_location.removeprefix("file://"))
     text = location.read_text()
     location.write_text(text.replace('"format-version":2', '"format-version":3').replace("{", '{"next-row-id":0,', 1))
     avro = avro_files(table)
-    with pytest.raises(InvalidInputError, match="because it is of format version 3 and PyIceberg writes versions 1"):
+    with pytest.raises(RewriteConflictError, match="rows have ids that the new files lack"):
         commit(table, replacement, start)
     assert avro_files(table) == avro
     assert not any(map(exists, replacement.added))
