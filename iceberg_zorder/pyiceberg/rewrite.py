@@ -336,7 +336,7 @@ def _message(
     not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
     translated = (
         f"Other writers deleted or moved {count(commits.translated_deletes, 'row')} meanwhile: they are deleted from "
-        f"the new files by {count(commits.translated_delete_files, 'position delete file')}, which took "
+        f"the new files by {count(commits.translated_delete_files, 'delete file')}, which took "
         f"{commits.translation_seconds:.1f} seconds."
         if commits.translated_deletes
         else None

@@ -128,7 +128,7 @@ class RewriteRun:
                         DURATION: str(round(1000 * (time.monotonic() - self._since))),
                         **({SETTLED_FROM: end_marker} if is_complete and end_marker is not None else {}),
                     }
-                # Deletes of others become position delete files, which format version 1 lacks.
+                # Deletes of others become delete files, which format version 1 lacks.
                 can_translate = self._options.on_conflict == TRANSLATE and context.table.format_version > 1
                 translator = Translator(context.table, results, self._options.memory_limit) if can_translate else None
                 of_commit = {**properties, **of_commit}
