@@ -669,7 +669,7 @@ def test_a_kill(tmp_path: Path, ids: Callable[[Live], list[int]], monkeypatch: p
             patch.setattr(translation, "write_position_deletes", killed)
         elif point == "the manifests":
 
-            def of_lost_attempts(*arguments: Any, **options: Any) -> None:
+            def of_lost_attempts(*arguments: Any, **options: Any) -> Any:
                 return write_list(*arguments, **options) if live.catalog.first else killed()
 
             patch.setattr(f"{COMMIT}.snapshot.write_list", of_lost_attempts)
