@@ -22,7 +22,7 @@ from tests.fuzz.seeds import seeds
 from tests.spark.tables import Table
 from tests.spark.test_random import RandomTable
 
-SEEDS = seeds("version 3", 4)
+SEEDS = seeds("version 3", 3)
 LINEAGE = ("_row_id", "_last_updated_sequence_number")
 
 
