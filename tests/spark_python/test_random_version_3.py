@@ -61,11 +61,14 @@ class UpgradedTable(RandomTable):
         assert len(found) == len(rows)
         return found
 
-    def filtered(self, seed: int) -> list[int]:
+    def filtered(self) -> list[tuple[int, int]]:
         """Counts of rows by filters, which skip files and row groups."""
-        points = (self.rows * share // 7 for share in range(7))
+        points = (self.rows * share // 5 for share in range(5))
         filters = [f"id BETWEEN {each} AND {each + 40}" for each in points] + ["g = 1", "g IS NULL"]
-        return [self.spark.sql(f"SELECT * FROM {self.table.full_name} WHERE {each}").count() for each in filters]
+        counts = (
+            f"SELECT {place}, count(*) FROM {self.table.full_name} WHERE {each}" for place, each in enumerate(filters)
+        )
+        return sorted(map(tuple, self.spark.sql(" UNION ALL ".join(counts)).collect()))
 
     def next_row_id(self) -> int:
         return int(self.table.metadata()["next-row-id"])
@@ -109,7 +112,7 @@ def test_rows_keep_their_lineage(
         request.getfixturevalue("version_3")
         writing = load_catalog("lake", type="rest", uri=request.getfixturevalue("server").uri)
     table = writing.load_table(made.table.name)
-    rows, lineage, filtered = made.table.fingerprint(), made.lineage(), made.filtered(seed)
+    rows, lineage, filtered = made.table.fingerprint(), made.lineage(), made.filtered()
 
     lock = Lock()
 
@@ -121,7 +124,7 @@ def test_rows_keep_their_lineage(
             waiting -= 1
             had_ids = bool(made.table.metadata()["next-row-id"])
             made.few()
-            rows, lineage, filtered = made.table.fingerprint(), made.lineage() if had_ids else {}, made.filtered(seed)
+            rows, lineage, filtered = made.table.fingerprint(), made.lineage() if had_ids else {}, made.filtered()
 
     try:
         said = str(rewrite_data_files(table, sort_order, options=options, where=where, progress=meanwhile))
@@ -131,7 +134,7 @@ def test_rows_keep_their_lineage(
     print(what)
     made.sql("REFRESH TABLE TABLE_")
     assert made.table.fingerprint() == rows, what
-    assert made.filtered(seed) == filtered, what
+    assert made.filtered() == filtered, what
     after = made.lineage()
     if lineage and "conflict" not in said:
         check_lineage(lineage, after, made.next_row_id())
@@ -139,12 +142,14 @@ def test_rows_keep_their_lineage(
     # Spark goes on.
     for go_on in made.random.sample([made.append, made.delete, made.update, made.merge], 2):
         go_on()
-    rows, lineage = made.table.fingerprint(), made.lineage()
+    lineage = made.lineage()
     check_lineage(lineage, lineage, made.next_row_id())
-    spark.sql(
-        f"CALL lake.system.rewrite_data_files(table => '{made.table.name}', options => map('rewrite-all', 'true'))"
-    ).collect()
-    made.sql("REFRESH TABLE TABLE_")
-    assert made.table.fingerprint() == rows, what
-    check_lineage(lineage, made.lineage(), made.next_row_id())
+    if seed % 2:
+        rows = made.table.fingerprint()
+        spark.sql(
+            f"CALL lake.system.rewrite_data_files(table => '{made.table.name}', options => map('rewrite-all', 'true'))"
+        ).collect()
+        made.sql("REFRESH TABLE TABLE_")
+        assert made.table.fingerprint() == rows, what
+        check_lineage(lineage, made.lineage(), made.next_row_id())
     made.sql("DROP TABLE TABLE_ PURGE")
