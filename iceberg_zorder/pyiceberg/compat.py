@@ -102,8 +102,10 @@ __all__ = [
 ]
 
 
-ROW_IDS_SINCE: TableVersion = 3
-"""The newest format version, in which rows have ids."""
+_NEWEST: TableVersion = 3
+"""The newest format version."""
+ROW_IDS_SINCE = 3
+"""The format version from which on rows have ids."""
 
 
 @contextmanager
@@ -235,7 +237,7 @@ def move_branch(table: Table, branch: str, head: int | None, new_head: int, *bef
         AssertTableUUID(uuid=table.metadata.table_uuid),
         AssertRefSnapshotId.model_validate(required),
     ]
-    if before and table.format_version == ROW_IDS_SINCE and not isinstance(table.catalog, RestCatalog):
+    if before and table.format_version == _NEWEST and not isinstance(table.catalog, RestCatalog):
         requirements.append(_AssertNoSnapshotSince(next=table.metadata.next_sequence_number()))
     with writing_metadata(table):
         # The last step of a Transaction, which builds the updates itself.
@@ -391,10 +393,10 @@ _T = TypeVar("_T")
 _File = TypeVar("_File", ManifestFile, DataFile)
 _AVRO_CODEC = "write.avro.compression-codec"
 # The fields of a DataFile record in the newest format, in their order; PyIceberg has no property for some of them.
-_FIELDS = {field.name: field for field in DATA_FILE_TYPE[ROW_IDS_SINCE].fields}
+_FIELDS = {field.name: field for field in DATA_FILE_TYPE[_NEWEST].fields}
 _PLACES = {name: place for place, name in enumerate(_FIELDS)}
 # The place of a manifest's first row id in its record.
-_MANIFEST_ROW_ID = len(MANIFEST_LIST_FILE_SCHEMAS[ROW_IDS_SINCE].fields) - 1
+_MANIFEST_ROW_ID = len(MANIFEST_LIST_FILE_SCHEMAS[_NEWEST].fields) - 1
 _SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
 # Optional since format version 2, but PyIceberg writes it only from version 3.
 _REFERENCED_DATA_FILE = _FIELDS["referenced_data_file"]
@@ -429,11 +431,11 @@ class _ManifestWriter(ManifestWriterV2):
         return {**super()._meta, "content": "deletes" if self._content == ManifestContent.DELETES else "data"}
 
     def new_writer(self) -> AvroOutputFile[ManifestEntry]:
-        more = () if self._version == ROW_IDS_SINCE else (_REFERENCED_DATA_FILE,)
+        more = () if self._version == _NEWEST else (_REFERENCED_DATA_FILE,)
         return AvroOutputFile[ManifestEntry](
             output_file=self._output_file,
             file_schema=self._entry_schema(self._version, *more),
-            record_schema=self._entry_schema(ROW_IDS_SINCE),
+            record_schema=self._entry_schema(_NEWEST),
             schema_name="manifest_entry",
             metadata=self._meta,
         )
@@ -453,11 +455,11 @@ class _ManifestListWriter(ManifestListWriterV2):
     def __init__(self, output: OutputFile, snapshot: Snapshot, codec: AvroCompressionCodec, first_row_id: int) -> None:
         numbers = snapshot.snapshot_id, snapshot.parent_snapshot_id, snapshot.sequence_number or 0
         super().__init__(output, *numbers, codec)
-        self._meta |= {"format-version": str(ROW_IDS_SINCE), "first-row-id": str(first_row_id)}
+        self._meta |= {"format-version": str(_NEWEST), "first-row-id": str(first_row_id)}
         self.next_row_id = first_row_id
 
     def __enter__(self) -> _ManifestListWriter:
-        schema = MANIFEST_LIST_FILE_SCHEMAS[ROW_IDS_SINCE]
+        schema = MANIFEST_LIST_FILE_SCHEMAS[_NEWEST]
         self._writer = AvroOutputFile[ManifestFile](self._output_file, schema, "manifest_file", schema, self._meta)
         self._writer.__enter__()
         return self
@@ -519,7 +521,7 @@ def manifests_of(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
     """Read a snapshot's manifest list, with the row ids of format version 3, which PyIceberg's own reader drops."""
     with AvroFile[ManifestFile](
         io.new_input(snapshot.manifest_list),
-        MANIFEST_LIST_FILE_SCHEMAS[ROW_IDS_SINCE],
+        MANIFEST_LIST_FILE_SCHEMAS[_NEWEST],
         read_types={-1: ManifestFile, 508: PartitionFieldSummary},
         read_enums={517: ManifestContent},
     ) as file:
@@ -530,7 +532,7 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     """Read the live entries of a manifest of :func:`manifests_of`, with all fields of the newest format version."""
     file = _EntriesFile(
         io.new_input(manifest.manifest_path),
-        MANIFEST_ENTRY_SCHEMAS[ROW_IDS_SINCE],
+        MANIFEST_ENTRY_SCHEMAS[_NEWEST],
         read_types={-1: ManifestEntry, 2: DataFile},
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     )
@@ -579,7 +581,7 @@ def first_row_id(file: DataFile) -> int | None:
 
 def new_file(**arguments: Any) -> DataFile:
     """Return an entry with all fields that a file may have in the newest format version."""
-    return DataFile.from_args(_table_format_version=ROW_IDS_SINCE, **arguments)
+    return DataFile.from_args(_table_format_version=_NEWEST, **arguments)
 
 
 def _field_of(file: DataFile, name: str) -> object:
@@ -603,7 +605,7 @@ def write_entries(
     schema = next((each for each in newest_first if needed <= set(each.field_ids)), metadata.schema())
     codec = avro_codec(metadata)
     version, of = metadata.format_version, (spec, schema, output, snapshot_id, codec)
-    is_plain = version < ROW_IDS_SINCE and content == ManifestContent.DATA
+    is_plain = version < _NEWEST and content == ManifestContent.DATA
     writer = write_manifest(version, *of) if is_plain else _ManifestWriter(version, content, *of)
     with writer:
         for entry in entries:
