@@ -79,7 +79,17 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.transforms import Transform
 from pyiceberg.typedef import IcebergBaseModel, Record, RecursiveDict, TableVersion
-from pyiceberg.types import BinaryType, DoubleType, FloatType, IntegerType, ListType, NestedField, StructType
+from pyiceberg.types import (
+    BinaryType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    ListType,
+    NestedField,
+    StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+)
 from pyiceberg.utils.concurrent import ExecutorFactory
 from pyiceberg.utils.config import Config, merge_config
 from requests import Response
@@ -237,8 +247,10 @@ def move_branch(table: Table, branch: str, head: int | None, new_head: int, *bef
         AssertTableUUID(uuid=table.metadata.table_uuid),
         AssertRefSnapshotId.model_validate(required),
     ]
-    if before and table.format_version == _NEWEST and not isinstance(table.catalog, RestCatalog):
-        requirements.append(_AssertNoSnapshotSince(next=table.metadata.next_sequence_number()))
+    if before and not isinstance(table.catalog, RestCatalog):
+        is_newest = table.format_version == _NEWEST
+        number = table.metadata.next_sequence_number() if is_newest else None
+        requirements.append(_AssertSameBase(version=table.format_version, number=number))
     with writing_metadata(table):
         # The last step of a Transaction, which builds the updates itself.
         table._do_commit(
@@ -246,18 +258,20 @@ def move_branch(table: Table, branch: str, head: int | None, new_head: int, *bef
         )
 
 
-class _AssertNoSnapshotSince(ValidatableTableRequirement):
-    """The table's next sequence number, for catalogs whose commits PyIceberg applies itself.
+class _AssertSameBase(ValidatableTableRequirement):
+    """What PyIceberg does not look at where it applies commits itself: the table's format version and sequence number.
 
-    From format version 3, PyIceberg does not look whether another branch has taken a snapshot's sequence number. Use
-    none once it does.
+    The number is None before format version 3, where PyIceberg looks. Use none once it always does.
     """
 
-    type: str = "assert-no-snapshot-since"
-    next: int
+    type: str = "assert-same-base"
+    version: int
+    number: int | None
 
     def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
-        if base_metadata is None or base_metadata.next_sequence_number() != self.next:
+        if base_metadata is None or base_metadata.format_version != self.version:
+            raise CommitFailedException("Requirement failed: the table has another format version")
+        if self.number is not None and base_metadata.next_sequence_number() != self.number:
             raise CommitFailedException("Requirement failed: another branch has a new snapshot")
 
 
@@ -265,27 +279,37 @@ _is_writing: ContextVar[bool] = ContextVar("is_writing", default=False)
 _refused_json = TableMetadataV3.model_dump_json
 
 
-def _metadata_json(metadata: TableMetadataV3, **arguments: Any) -> str:
-    return IcebergBaseModel.model_dump_json(metadata, **arguments) if _is_writing.get() else _refused_json(metadata)
+def _metadata_json(metadata: TableMetadataV3, *arguments: Any, **named: Any) -> str:
+    written = IcebergBaseModel.model_dump_json if _is_writing.get() else _refused_json
+    return written(metadata, *arguments, **named)
 
 
 # PyIceberg writes no metadata of format version 3, although its classes hold all of it; remove this once it does.
 TableMetadataV3.model_dump_json = _metadata_json  # type: ignore[method-assign,assignment]
 
 
-@contextmanager
-def writing_metadata(table: Table) -> Iterator[None]:
-    """Let commits in the block write metadata of format version 3, unless PyIceberg would drop parts of the table's."""
+def dropped_metadata(table: Table) -> str | None:
+    """Return a part of a table's metadata that PyIceberg would not write again; None if it would write all."""
     if table.format_version < ROW_IDS_SINCE or isinstance(table.catalog, RestCatalog):
-        yield
-        return
+        return None
     with table.io.new_input(table.metadata_location).open() as stream:
         found = json.loads(Compressor.get_compressor(table.metadata_location).stream_decompressor(stream).read())
-    if lost := next(_lost(found, json.loads(IcebergBaseModel.model_dump_json(table.metadata)), ""), None):
+    return next(_lost(found, json.loads(IcebergBaseModel.model_dump_json(table.metadata)), ""), None)
+
+
+def check_kept(table: Table) -> None:
+    """Refuse a table of whose metadata a commit would drop a part."""
+    if dropped := dropped_metadata(table):
         raise InvalidInputError(
-            f"Cannot change {'.'.join(table.name())}, because PyIceberg would drop {lost} from its metadata: use the "
-            "Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+            f"Cannot change {'.'.join(table.name())}, because PyIceberg would drop {dropped} from its metadata: use "
+            "the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
         )
+
+
+@contextmanager
+def writing_metadata(table: Table) -> Iterator[None]:
+    """Let commits in the block write metadata of format version 3."""
+    check_kept(table)
     token = _is_writing.set(True)
     try:
         yield
@@ -467,7 +491,7 @@ class _ManifestListWriter(ManifestListWriterV2):
     def prepare_manifest(self, manifest_file: ManifestFile) -> ManifestFile:
         prepared = super().prepare_manifest(manifest_file)
         values = [prepared[place] for place in range(len(prepared))]
-        row_id = values[_MANIFEST_ROW_ID] if len(values) > _MANIFEST_ROW_ID else None
+        row_id = _row_id_of(prepared)
         if row_id is None and prepared.content == ManifestContent.DATA:
             # Rows that have ids of their own, too, as Iceberg's writers do: a file with some NULLs needs the rest.
             row_id = self.next_row_id
@@ -528,6 +552,18 @@ def manifests_of(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
         return list(file)
 
 
+ManifestKey = tuple[str, int | None]
+
+
+def manifest_key(manifest: ManifestFile) -> ManifestKey:
+    """Return what a manifest's entries depend on: its path, and the row ids that a later snapshot may have given it."""
+    return manifest.manifest_path, _row_id_of(manifest)
+
+
+def _row_id_of(manifest: ManifestFile) -> int | None:
+    return manifest[_MANIFEST_ROW_ID] if len(manifest) > _MANIFEST_ROW_ID else None
+
+
 def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     """Read the live entries of a manifest of :func:`manifests_of`, with all fields of the newest format version."""
     file = _EntriesFile(
@@ -541,7 +577,7 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
         entries = [
             _inherit_from_manifest(entry, manifest) for entry in file if entry.status != ManifestEntryStatus.DELETED
         ]
-    row_id = manifest[_MANIFEST_ROW_ID] if len(manifest) > _MANIFEST_ROW_ID else None
+    row_id = _row_id_of(manifest)
     if row_id is not None:
         # "First Row ID Inheritance" of the specification: removed files use up no ids.
         for entry in entries:
@@ -577,6 +613,17 @@ def content_size(delete_file: DataFile) -> int | None:
 def first_row_id(file: DataFile) -> int | None:
     """Return the id of a data file's first row, for rows without an id of their own; None if they have none."""
     return cast("int | None", _field_of(file, "first_row_id"))
+
+
+def with_own_size(file: DataFile) -> DataFile:
+    """Return a file's entry with the size of its content alone: a deletion vector may share its file with others."""
+    size = content_size(file)
+    if size is None:
+        return file
+    found = DataFile(*(file[place] for place in range(len(file))))
+    found[_PLACES["file_size_in_bytes"]] = size
+    found.spec_id = file.spec_id
+    return found
 
 
 def new_file(**arguments: Any) -> DataFile:
@@ -661,7 +708,12 @@ def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
 
 
 def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callable[[Any], Any] | None:
-    """Return a transform of Arrow arrays; None without the optional package pyiceberg-core."""
+    """Return a transform of Arrow arrays; None without the optional package pyiceberg-core.
+
+    None of nanoseconds, too: pyiceberg-core 0.10 cuts those before 1970 to the microsecond above, and knows no hours.
+    """
+    if isinstance(source_type, TimestampNanoType | TimestamptzNanoType):
+        return None
     try:
         found: Callable[[Any], Any] = transform.pyarrow_transform(source_type)
     except (NotInstalledError, NotImplementedError):

@@ -19,6 +19,8 @@ from iceberg_zorder.pyiceberg.files import DataFileTask
 
 ROW_ID = NestedField(2147483540, "_row_id", LongType(), required=False)
 _CHANGED = NestedField(2147483539, "_last_updated_sequence_number", LongType(), required=False)
+LINEAGE = (ROW_ID, _CHANGED)
+"""The columns of new files that the table's schema does not have."""
 
 
 def has_row_ids(table: Table) -> bool:
@@ -32,7 +34,7 @@ def stored_schema(table: Table) -> Schema:
     Columns of type ``unknown``, whose values are all NULL, are in no file.
     """
     stored = (field for field in table.schema().fields if not isinstance(field.field_type, UnknownType))
-    return Schema(*stored, *((ROW_ID, _CHANGED) if has_row_ids(table) else ()))
+    return Schema(*stored, *(LINEAGE if has_row_ids(table) else ()))
 
 
 def with_lineage(

@@ -17,7 +17,7 @@ from iceberg_zorder.maintain.past_rewrites import PastRewrite, is_ours, rewrites
 from iceberg_zorder.metrics.history import REPLACE, SnapshotFacts
 from iceberg_zorder.pyiceberg.catalog import commit_retries, refresh
 from iceberg_zorder.pyiceberg.commit.replacement import CommitOutcome
-from iceberg_zorder.pyiceberg.compat import move_branch
+from iceberg_zorder.pyiceberg.compat import dropped_metadata, move_branch
 from iceberg_zorder.pyiceberg.files import display_name, sql_name
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.plan.rewrite_spec import branch_snapshot
@@ -128,6 +128,12 @@ def undo(
     undone = tuple(each.snapshot_id for each in snapshots[snapshots.index(rewrite.first) :])
     after, before = (_figures(table, rewrite, each) for each in (target, head))
     if not dry_run:
+        if dropped := dropped_metadata(table):
+            raise InvalidInputError(
+                f"Cannot undo the rewrite of {display_name(table)}, because PyIceberg would drop {dropped} from its "
+                "metadata. Nothing but rewrites has come since, so run in Spark SQL: "
+                f"{rollback_sql(table, name, target)}"
+            )
         _move_branch(table, name, head, target)
     return UndoResult(display_name(table), name, dry_run, target, undone, *after, *before)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -15,10 +16,12 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
 )
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataV3
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.typedef import IcebergBaseModel, Record
 from pyiceberg.types import (
     GeographyType,
@@ -27,6 +30,8 @@ from pyiceberg.types import (
     LongType,
     NestedField,
     StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
     UnknownType,
 )
 
@@ -34,11 +39,14 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties
 from iceberg_zorder.pyiceberg.compat import (
+    arrow_transform,
     first_row_id,
+    manifest_key,
     manifests_of,
     new_file,
     read_entries,
     submit,
+    with_own_size,
     write_entries,
     write_list,
 )
@@ -63,6 +71,7 @@ def entry(rows: int, status: ManifestEntryStatus, **more: Any) -> ManifestEntry:
         file_size_in_bytes=rows,
         **more,
     )
+    file.spec_id = 0
     return ManifestEntry.from_args(
         status=status, snapshot_id=1, sequence_number=1, file_sequence_number=1, data_file=file
     )
@@ -108,6 +117,30 @@ def test_files_without_an_id_share_those_of_their_manifest(catalog: SqlCatalog) 
     assert (again.first_row_id, again.added_rows) == (5000, 0)
 
 
+def test_a_manifest_that_was_given_ids_has_other_entries(catalog: SqlCatalog) -> None:
+    table = make(catalog)
+    before = manifest(table, entry(9, ADDED))
+    (after,) = manifests_of(listed(table, 50, before), table.io)
+    assert before.manifest_path == after.manifest_path
+    assert manifest_key(before) != manifest_key(after)
+    assert [first_row_id(read_entries(each, table.io)[0].data_file) for each in (before, after)] == [None, 50]
+
+
+def test_a_table_that_was_upgraded_meanwhile(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", Schema(NestedField(1, "c1", LongType())))
+    same, start = catalog.load_table("db.t"), Snapshot.model_validate({"snapshot-id": 1, "manifest-list": "x"})
+    location = Path(table.metadata_location.removeprefix("file://"))
+    refs = {"main": {"snapshot-id": 1, "type": "branch"}}
+    snapshot = {"snapshot-id": 1, "sequence-number": 1, "timestamp-ms": 1, "manifest-list": "x"}
+    metadata = json.loads(location.read_text()) | {"snapshots": [snapshot], "current-snapshot-id": 1, "refs": refs}
+    location.write_text(json.dumps(metadata))
+    same.refresh()
+    location.write_text(json.dumps(metadata | {"format-version": 3, "next-row-id": 0}))
+    new = start.model_copy(update={"snapshot_id": 2, "parent_snapshot_id": 1, "sequence_number": 2})
+    with pytest.raises(CommitFailedException, match="another format version"):
+        submit(same, new, "main")
+
+
 def test_delete_manifests_use_up_no_ids(catalog: SqlCatalog) -> None:
     table = make(catalog)
     vector = entry(4, ADDED)
@@ -117,6 +150,14 @@ def test_delete_manifests_use_up_no_ids(catalog: SqlCatalog) -> None:
     )
     assert ids(table, snapshot) == [(9, 50)]
     assert snapshot.added_rows == 9
+
+
+def test_vectors_count_by_their_own_size(catalog: SqlCatalog) -> None:
+    vector = entry(4000, ADDED, content_offset=4, content_size_in_bytes=40).data_file
+    counted = with_own_size(vector)
+    assert (counted.file_size_in_bytes, counted.record_count, vector.file_size_in_bytes) == (40, 4000, 4000)
+    plain = entry(4, ADDED).data_file
+    assert with_own_size(plain) is plain
 
 
 def test_a_snapshot_of_another_branch_takes_the_sequence_number(catalog: SqlCatalog) -> None:
@@ -152,6 +193,33 @@ def test_types_that_arrow_does_not_store(catalog: SqlCatalog, kind: IcebergType)
         rewrite_data_files(table, ["c1"])
 
 
+def test_columns_that_are_named_like_lineage(catalog: SqlCatalog) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
+        schema = Schema(NestedField(1, "_row_id", LongType()))
+        table = catalog.create_table("db.t", schema, properties={"format-version": "3"})
+    with pytest.raises(InvalidInputError, match="does not write a column named _row_id"):
+        rewrite_data_files(table, ["_row_id"])
+
+
+def test_partitions_by_nanoseconds(catalog: SqlCatalog) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
+        schema, spec = (
+            Schema(NestedField(1, "t", TimestampNanoType()), NestedField(2, "a", LongType())),
+            PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "t")),
+        )
+        table = catalog.create_table("db.t", schema, partition_spec=spec, properties={"format-version": "3"})
+    with pytest.raises(InvalidInputError, match="does not write partitions by a column of type timestamp_ns"):
+        rewrite_data_files(table, ["a"])
+
+
+@pytest.mark.parametrize("kind", [TimestampNanoType(), TimestamptzNanoType()], ids=str)
+def test_transforms_of_nanoseconds_before_1970_round_down(kind: IcebergType) -> None:
+    assert arrow_transform(BucketTransform(4), kind) is None
+    assert arrow_transform(BucketTransform(4), LongType()) is not None
+
+
 def test_metadata_that_pyiceberg_would_drop(catalog: SqlCatalog) -> None:
     table = make(catalog)
     change_properties(table, {"a": "1"})
@@ -160,6 +228,8 @@ def test_metadata_that_pyiceberg_would_drop(catalog: SqlCatalog) -> None:
     location.write_text(json.dumps(json.loads(location.read_text()) | {"encryption-keys": keys}))
     with pytest.raises(InvalidInputError, match="would drop encryption-keys from its metadata: use the Spark engine"):
         change_properties(table, {"a": "2"})
+    with pytest.raises(InvalidInputError, match="would drop encryption-keys"):
+        rewrite_data_files(table, ["c1"])
     assert catalog.load_table("db.t").properties["a"] == "1"
 
 

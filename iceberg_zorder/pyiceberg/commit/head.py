@@ -16,7 +16,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import UnknownOutcomeError
-from iceberg_zorder.pyiceberg.compat import manifests_of, read_entries, read_in_threads
+from iceberg_zorder.pyiceberg.compat import ManifestKey, manifest_key, manifests_of, read_entries, read_in_threads
 from iceberg_zorder.pyiceberg.files import (
     Partition,
     delete_key,
@@ -73,15 +73,15 @@ class HeadReader:
     def __init__(self, removed: Collection[DataFile], added: Collection[DataFile]) -> None:
         self._removed = {file.file_path for file in removed}
         self._added = {file.file_path for file in added}
-        self._seen: dict[str, DataManifest | DeleteManifest] = {}
+        self._seen: dict[ManifestKey, DataManifest | DeleteManifest] = {}
 
     def read(self, snapshot: Snapshot, io: FileIO) -> Head:
         """Read a snapshot's manifests."""
         live = _live_manifests(snapshot, io)
-        unread = [file for file in live if file.manifest_path not in self._seen]
+        unread = [file for file in live if manifest_key(file) not in self._seen]
         read = read_in_threads(lambda manifest: self._read(manifest, io), unread)
-        self._seen |= {file.manifest_path: content for file, content in zip(unread, read, strict=True)}
-        contents = [self._seen[file.manifest_path] for file in live]
+        self._seen |= {manifest_key(file): content for file, content in zip(unread, read, strict=True)}
+        contents = [self._seen[manifest_key(file)] for file in live]
         return Head(
             snapshot,
             tuple(content for content in contents if isinstance(content, DataManifest)),

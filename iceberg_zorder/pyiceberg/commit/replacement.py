@@ -60,15 +60,21 @@ from iceberg_zorder.pyiceberg.commit.snapshot import (
     new_deletes,
     partition_summary_limit,
 )
-from iceberg_zorder.pyiceberg.compat import ROW_IDS_SINCE, avro_codec, submit, writing_metadata
+from iceberg_zorder.pyiceberg.compat import (
+    ROW_IDS_SINCE,
+    avro_codec,
+    first_row_id,
+    submit,
+    writing_metadata,
+)
 from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, delete_files, delete_key, display_name
 from iceberg_zorder.rewrite.options import RewriteOptions
 from iceberg_zorder.rewrite.snapshot_keys import TRANSLATED_DELETE_FILES, TRANSLATED_DELETES
 
 logger = logging.getLogger("iceberg_zorder")
 
-REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
-"""Errors of catalogs that did not try to commit."""
+REFUSALS = (BadRequestError, ForbiddenError, InvalidInputError, NoSuchTableError, UnauthorizedError)
+"""Errors of catalogs that did not try to commit, and of requests that were not sent."""
 _MOST_TRANSLATIONS = 10
 """Translations in a row; each after the first looks up only what died since the one before."""
 
@@ -342,6 +348,8 @@ class ReplacementCommit(TableCommit):
         check_history(metadata, head, self._ours, self._branch)
         if self._planned.format_version < ROW_IDS_SINCE <= metadata.format_version:
             raise ConflictError("since a change of the table's format version, rows have ids that the new files lack")
+        if len(self._ours) == 1 and (named := self._named_meanwhile(content)):
+            raise ConflictError(f"rows of data file {named}, from before format version 3, were given ids")
         self.gone = frozenset(gone := missing_files(content, self._replacement.removed, self._start))
         new = new_deletes(
             content,
@@ -362,6 +370,15 @@ class ReplacementCommit(TableCommit):
         deletes = self._translated_deletes.files if conflict else ()
         released = released_deletes(content, metadata.specs(), self._number if added else None)
         return self._writer.write(content, released, self._number, deletes)
+
+    def _named_meanwhile(self, head: Head) -> str | None:
+        """Return a removed file whose rows had no ids when they were read, and have some that the new files lack.
+
+        This rewrite's own commits give ids to all files, as those of others do; what is left of it gives new ones.
+        """
+        without = {file.file_path for file in self._replacement.removed if first_row_id(file) is None}
+        named = (entry.data_file.file_path for entry in head.removed if first_row_id(entry.data_file) is not None)
+        return next((path for path in named if path in without), None)
 
     def _conflict(self, gone: Sequence[str], lost: Sequence[str], new: Sequence[DataFile]) -> ConflictError | None:
         """Return what others did to rows of the rewritten files; raises it if it cannot be translated."""

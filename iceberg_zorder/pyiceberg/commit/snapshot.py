@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -33,7 +33,15 @@ from pyiceberg.table.snapshots import (
 from iceberg_zorder.errors import RewriteFailedError, TakenOverError
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.commit.head import EntryKey, Head, entry_key
-from iceberg_zorder.pyiceberg.compat import ROW_IDS_SINCE, read_in_threads, write_entries, write_list
+from iceberg_zorder.pyiceberg.compat import (
+    ROW_IDS_SINCE,
+    content_offset,
+    manifest_key,
+    read_in_threads,
+    with_own_size,
+    write_entries,
+    write_list,
+)
 from iceberg_zorder.pyiceberg.files import (
     delete_key,
     is_leased,
@@ -208,7 +216,7 @@ class SnapshotWriter:
         self._added = added
         self._properties = properties
         self.write_id = properties.get(REWRITE_ID, "")
-        self._manifests: dict[tuple[int, str], ManifestFile] = {}
+        self._manifests: dict[tuple[int, Hashable], ManifestFile] = {}
 
     def write(
         self,
@@ -230,7 +238,7 @@ class SnapshotWriter:
         ]
         for data in head.data:
             without = partial(self._without, data.manifest, data.removed, data.kept)
-            manifests.append(self._once(data.manifest.manifest_path, without) if data.removed else data.manifest)
+            manifests.append(self._once(manifest_key(data.manifest), without) if data.removed else data.manifest)
         dropped_files: list[DataFile] = []
         for each in head.deletes:
             gone = [entry for entry in each.entries if entry_key(entry) in dropped]
@@ -283,7 +291,7 @@ class SnapshotWriter:
             content=content,
         )
 
-    def _once(self, of: str, write: Callable[[], ManifestFile]) -> ManifestFile:
+    def _once(self, of: Hashable, write: Callable[[], ManifestFile]) -> ManifestFile:
         """Write a manifest, or reuse the one written for an earlier head in the same format version."""
         key = self._table.metadata.format_version, of
         if key not in self._manifests:
@@ -314,10 +322,16 @@ class SnapshotWriter:
         metadata = self._table.metadata
         collector = SnapshotSummaryCollector(partition_summary_limit=partition_summary_limit(metadata))
         for file in (*self._added, *deletes):
-            collector.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+            collector.add_file(with_own_size(file), metadata.schema(), metadata.specs()[file.spec_id])
         for file in [*(entry.data_file for entry in head.removed), *dropped]:
-            collector.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+            collector.remove_file(with_own_size(file), metadata.schema(), metadata.specs()[file.spec_id])
         changes = collector.build()
+        for change, files in (("added", deletes), ("removed", dropped)):
+            # PyIceberg counts vectors as position delete files.
+            if vectors := sum(content_offset(file) is not None for file in files):
+                others = int(changes.pop(f"{change}-position-delete-files")) - vectors
+                changes |= {f"{change}-dvs": str(vectors)}
+                changes |= {f"{change}-position-delete-files": str(others)} if others else {}
         before = head.snapshot.summary.additional_properties if head.snapshot.summary else {}
         # Totals that are missing or wrong in the last summary are left out, where PyIceberg would start from 0.
         # PyIceberg has no replace operation; its totals are computed as for an overwrite.

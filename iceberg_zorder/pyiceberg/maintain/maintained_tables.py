@@ -33,7 +33,7 @@ from iceberg_zorder.maintain.policy.settings import FollowUp, RemoveOrphanFiles,
 from iceberg_zorder.pyiceberg.catalog import catalog_properties, load_first, reaching
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager
 from iceberg_zorder.pyiceberg.commit.snapshot import markers_of
-from iceberg_zorder.pyiceberg.compat import configured, load_catalog
+from iceberg_zorder.pyiceberg.compat import configured, dropped_metadata, load_catalog
 from iceberg_zorder.pyiceberg.files import FileGroup, Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import snapshots_to
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
@@ -187,7 +187,7 @@ class PyIcebergTables:
         wanted = {group.index for group in decision.groups}
         planned = [group for group in self._plan(decision).groups if group.index in wanted]
         self._engine(decision.table, planned, settings)
-        if not settings.conflicts.lease:
+        if not _may_note(table, settings):
             return self._followed_up(
                 self._rewrite(decision, settings, {}, progress, should_continue), decision, settings
             )
@@ -206,7 +206,7 @@ class PyIcebergTables:
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
         """Store conflicts in a table, or in this object if its properties must not be changed."""
         table = self._loaded[name]
-        if settings.conflicts.lease:
+        if _may_note(table, settings):
             change_notes(table, lambda notes: replace(notes, conflicts=conflicts))
         elif conflicts is not None:
             self._conflicts[name] = conflicts
@@ -216,7 +216,7 @@ class PyIcebergTables:
     def note(self, name: TableName, settings: TableSettings) -> None:
         """Store the time of the advice in a table, so that no pass repeats it within a day."""
         table, now = self._loaded[name], self._clock()
-        if self._new_layouts.asked(name, now) and settings.conflicts.lease:
+        if self._new_layouts.asked(name, now) and _may_note(table, settings):
             change_notes(table, lambda notes: replace(notes, advised_ms=int(now.timestamp() * 1000)))
 
     def _rewrite(
@@ -261,6 +261,8 @@ class PyIcebergTables:
         table = self._loaded[name]
         files = formats(groups) | {format_of_new_files(table).upper()}
         beyond = files - {"PARQUET", "PUFFIN"} | set(types_beyond(table))
+        if dropped := dropped_metadata(table):
+            beyond.add(f"{dropped} in metadata")
         size = sum(group.input_size for group in groups)
         return choose_engine(settings.engine, size, beyond, has_spark=self._spark is not None)
 
@@ -332,6 +334,11 @@ def _done(commits: CommitManager, message: str | None) -> Done:
     why = f"{failed:,} data files could not be rewritten; last cause: {causes[-1]}" if failed else None
     counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)
     return Done(*counts, message, why)
+
+
+def _may_note(table: Table, settings: TableSettings) -> bool:
+    """Return whether a table's properties may be changed, which PyIceberg does."""
+    return settings.conflicts.lease and dropped_metadata(table) is None
 
 
 def choose_engine(asked: str, size: int, beyond: Collection[str], *, has_spark: bool) -> str:

@@ -15,7 +15,7 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog import refresh
 from iceberg_zorder.pyiceberg.commit.replacement import change_properties, check_committable
-from iceberg_zorder.pyiceberg.compat import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat import check_kept, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import FileGroup, display_name
 from iceberg_zorder.pyiceberg.listing.listing import FileFilter
 from iceberg_zorder.pyiceberg.listing.requested_workload import RequestedWorkload, read_queries
@@ -120,6 +120,7 @@ def resolve_spec(table: Table, spec: RewriteSpec) -> ResolvedSpec:
     resolved = ResolvedSpec(spec, options, by, output_spec_id(table, options), order, workload)
     if not spec.any_format:
         check_honoured(table)
+        check_kept(table)
     check_writable(table)
     if options.spill_directory is not None:
         check_directory(options.spill_directory)

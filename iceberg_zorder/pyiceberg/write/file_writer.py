@@ -19,15 +19,16 @@ import pyarrow.parquet as pq
 from pyiceberg.io import OutputFile
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
-from pyiceberg.types import GeographyType, GeometryType, UnknownType
+from pyiceberg.types import GeographyType, GeometryType, TimestampNanoType, TimestamptzNanoType, UnknownType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.bounds import metrics_config
 from iceberg_zorder.pyiceberg.catalog import whole_number
 from iceberg_zorder.pyiceberg.compat import new_file, partition_path, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.files import WRITE, Progress, delete_files, display_name, silent
-from iceberg_zorder.pyiceberg.row_lineage import stored_schema
+from iceberg_zorder.pyiceberg.row_lineage import LINEAGE, has_row_ids, stored_schema
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 
 _LOG = logging.getLogger(__name__)
@@ -223,6 +224,7 @@ def leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
+_NANOSECONDS = (TimestampNanoType, TimestamptzNanoType)
 _FORMAT = "write.format.default"
 _LOCATIONS, _OWN_LOCATIONS = "write.location-provider.impl", "write.py-location-provider.impl"
 
@@ -400,19 +402,26 @@ def format_of_new_files(table: Table) -> str:
 
 
 def types_beyond(table: Table) -> list[str]:
-    """Return the types of columns that pyarrow does not write as Iceberg stores them, each with its column's name.
+    """Return the columns that pyarrow or PyIceberg does not read or write as Iceberg stores them, each with the reason.
 
     Of columns of type ``unknown``, only those inside others are in files.
     """
     schema = table.schema()
     outer = {field.field_id for field in schema.fields}
-    found = [schema.find_field(each) for each in schema.field_ids]
-    return [
+    found = [
         f"type {each.field_type} of column {schema.find_column_name(each.field_id)}"
-        for each in found
+        for each in map(schema.find_field, schema.field_ids)
         if isinstance(each.field_type, GeometryType | GeographyType)
         or (isinstance(each.field_type, UnknownType) and each.field_id not in outer)
     ]
+    if has_row_ids(table):
+        found += [f"a column named {each.name}" for each in LINEAGE if each.name in schema.column_names]
+    for spec in table.specs().values():
+        for part in spec.fields:
+            kind = schema.find_type(part.source_id) if part.source_id in schema.field_ids else None
+            if isinstance(part.transform, IdentityTransform) and isinstance(kind, _NANOSECONDS):
+                found.append(f"partitions by a column of type {kind}")
+    return found
 
 
 def check_honoured(table: Table) -> None:

@@ -146,7 +146,7 @@ def test_position_deletes(
     assert result.added_data_files_count > 1
     assert result.translated_deletes == (2 if before else 3)
     deletes = new_deletes(live.mine)
-    assert f"by {len(deletes)} position delete file" in present(result.message)
+    assert f"by {len(deletes)} delete file" in present(result.message)
     assert operations(live.mine).count("replace") == 1
     summary = summary_of(live.mine)
     assert summary["zorder.translated-deletes"] == summary["added-position-deletes"] == str(result.translated_deletes)
