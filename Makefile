@@ -195,7 +195,7 @@ bench-advice: $(INSTALLED) ## Hold what advise predicts against what rewrites br
 bench-deletes: $(INSTALLED) $(JAR) ## What translations of deletes cost, about 20 minutes
 	$(BIN)/python -m benchmarks.deletes
 
-bench-merges: $(INSTALLED) $(JAR) ## MERGE, UPDATE and DELETE of few rows, with and without join pruning, and Delta's MERGE, about an hour
+bench-merges: $(INSTALLED) $(JAR) ## MERGE, UPDATE and DELETE of few rows, with and without join pruning, and Delta's MERGE, about 2.5 hours
 	$(BIN)/python -m benchmarks.merges
 
 bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000 files, about 6 minutes

@@ -261,7 +261,8 @@ def move_branch(table: Table, branch: str, head: int | None, new_head: int, *bef
 class _AssertSameBase(ValidatableTableRequirement):
     """What PyIceberg does not look at where it applies commits itself: the table's format version and sequence number.
 
-    The number is None before format version 3, where PyIceberg looks. Use none once it always does.
+    PyIceberg checks sequence numbers in version 2 only; there, ``number`` is None. Remove this once a release checks
+    both in every version.
     """
 
     type: str = "assert-same-base"
@@ -289,7 +290,10 @@ TableMetadataV3.model_dump_json = _metadata_json  # type: ignore[method-assign,a
 
 
 def dropped_metadata(table: Table) -> str | None:
-    """Return a part of a table's metadata that PyIceberg would not write again; None if it would write all."""
+    """Return a part of a table's metadata that PyIceberg would not write again; None if it would write all.
+
+    Before format version 3 it writes all; a REST server keeps all.
+    """
     if table.format_version < ROW_IDS_SINCE or isinstance(table.catalog, RestCatalog):
         return None
     with table.io.new_input(table.metadata_location).open() as stream:
@@ -493,7 +497,7 @@ class _ManifestListWriter(ManifestListWriterV2):
         values = [prepared[place] for place in range(len(prepared))]
         row_id = _row_id_of(prepared)
         if row_id is None and prepared.content == ManifestContent.DATA:
-            # Rows that have ids of their own, too, as Iceberg's writers do: a file with some NULLs needs the rest.
+            # For all rows, as Iceberg's writers do: ids that files store may be NULL.
             row_id = self.next_row_id
             self.next_row_id += (prepared.added_rows_count or 0) + (prepared.existing_rows_count or 0)
         return ManifestFile(*values[:_MANIFEST_ROW_ID], row_id)

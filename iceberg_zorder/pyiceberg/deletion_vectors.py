@@ -16,8 +16,8 @@ from pyroaring import BitMap64
 
 _PUFFIN = b"PFA1"
 _VECTOR = b"\xd1\xd3\x39\x64"
-POSITION_FIELD = 2147483545
-"""Field id of a row's position in its file."""
+_ROW_POSITION_FIELD = 2147483645
+"""Field id of the metadata column ``_pos``, which the vector has values of."""
 _WORD = 4
 _FOOTER_SNAPSHOT = -1
 """For the snapshot and sequence number of a blob, which are known only once it is committed."""
@@ -34,7 +34,7 @@ def decoded(blob: bytes) -> npt.NDArray[np.int64]:
     size = int.from_bytes(blob[:_WORD], "big")
     vector, checksum = blob[_WORD : _WORD + size], blob[_WORD + size :]
     if len(vector) != size or vector[: len(_VECTOR)] != _VECTOR:
-        raise ValueError("a deletion vector does not begin as one")
+        raise ValueError("a deletion vector is truncated or does not begin as one")
     if checksum != zlib.crc32(vector).to_bytes(_WORD, "big"):
         raise ValueError("the checksum of a deletion vector is wrong")
     return np.array(BitMap64.deserialize(vector[len(_VECTOR) :]).to_array(), np.int64)
@@ -53,7 +53,7 @@ def puffin(blob: bytes, data_file: str, rows: int) -> tuple[bytes, int]:
     start = len(_PUFFIN)
     described = {
         "type": "deletion-vector-v1",
-        "fields": [POSITION_FIELD],
+        "fields": [_ROW_POSITION_FIELD],
         "snapshot-id": _FOOTER_SNAPSHOT,
         "sequence-number": _FOOTER_SNAPSHOT,
         "offset": start,

@@ -12,15 +12,16 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, StringType
 
 from iceberg_zorder.pyiceberg.compat import new_file
-from iceberg_zorder.pyiceberg.deletion_vectors import POSITION_FIELD, encoded, puffin
+from iceberg_zorder.pyiceberg.deletion_vectors import encoded, puffin
 from iceberg_zorder.pyiceberg.files import PATH_FIELD
 from iceberg_zorder.pyiceberg.row_lineage import has_row_ids
 from iceberg_zorder.pyiceberg.write.file_writer import parquet_settings
 
+_POSITION_FIELD = 2147483545
 _SCHEMA = pa.schema(
     [
         pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(field_id)})
-        for name, kind, field_id in (("file_path", pa.string(), PATH_FIELD), ("pos", pa.int64(), POSITION_FIELD))
+        for name, kind, field_id in (("file_path", pa.string(), PATH_FIELD), ("pos", pa.int64(), _POSITION_FIELD))
     ]
 )
 
@@ -42,7 +43,7 @@ def write_position_deletes(table: Table, path: str, file: DataFile, positions: n
             pq.write_table(rows, stream, compression=parquet_settings(table)["compression"], store_schema=False)
             # Equal bounds of the path tell readers that the file applies to one data file only.
             lower, upper = (
-                {PATH_FIELD: to_bytes(StringType(), file.file_path), POSITION_FIELD: to_bytes(LongType(), int(each))}
+                {PATH_FIELD: to_bytes(StringType(), file.file_path), _POSITION_FIELD: to_bytes(LongType(), int(each))}
                 for each in (positions[0], positions[-1])
             )
             found = {"file_format": FileFormat.PARQUET, "lower_bounds": lower, "upper_bounds": upper}
