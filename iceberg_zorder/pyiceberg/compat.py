@@ -116,6 +116,8 @@ _NEWEST: TableVersion = 3
 """The newest format version."""
 ROW_IDS_SINCE = 3
 """The format version from which on rows have ids."""
+USE_SPARK = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+"""What to do where PyIceberg is the limit."""
 
 
 @contextmanager
@@ -305,8 +307,8 @@ def check_kept(table: Table) -> None:
     """Refuse a table of whose metadata a commit would drop a part."""
     if dropped := dropped_metadata(table):
         raise InvalidInputError(
-            f"Cannot change {'.'.join(table.name())}, because PyIceberg would drop {dropped} from its metadata: use "
-            "the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+            f"Cannot change {'.'.join(table.name())}, because PyIceberg would drop {dropped} from its metadata: "
+            f"{USE_SPARK}"
         )
 
 

@@ -16,7 +16,7 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
 )
-from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataV3
@@ -53,12 +53,15 @@ from iceberg_zorder.pyiceberg.compat import (
 from iceberg_zorder.pyiceberg.deletion_vectors import decoded, encoded
 
 
-def make(catalog: SqlCatalog, *more: IcebergType) -> Table:
-    """A table of version 3 without rows, with a long column and others."""
-    fields = [NestedField(place, f"c{place}", kind) for place, kind in enumerate([LongType(), *more], start=1)]
+def created(catalog: SqlCatalog, *fields: NestedField, spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC) -> Table:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
-        return catalog.create_table("db.t", Schema(*fields), properties={"format-version": "3"})
+        return catalog.create_table("db.t", Schema(*fields), partition_spec=spec, properties={"format-version": "3"})
+
+
+def make(catalog: SqlCatalog, *more: IcebergType) -> Table:
+    """A table of version 3 without rows, with a long column and others."""
+    return created(catalog, *(NestedField(n, f"c{n}", kind) for n, kind in enumerate([LongType(), *more], start=1)))
 
 
 def entry(rows: int, status: ManifestEntryStatus, **more: Any) -> ManifestEntry:
@@ -194,22 +197,14 @@ def test_types_that_arrow_does_not_store(catalog: SqlCatalog, kind: IcebergType)
 
 
 def test_columns_that_are_named_like_lineage(catalog: SqlCatalog) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
-        schema = Schema(NestedField(1, "_row_id", LongType()))
-        table = catalog.create_table("db.t", schema, properties={"format-version": "3"})
+    table = created(catalog, NestedField(1, "_row_id", LongType()))
     with pytest.raises(InvalidInputError, match="does not write a column named _row_id"):
         rewrite_data_files(table, ["_row_id"])
 
 
 def test_partitions_by_nanoseconds(catalog: SqlCatalog) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TableMetadataV3, "model_dump_json", IcebergBaseModel.model_dump_json)
-        schema, spec = (
-            Schema(NestedField(1, "t", TimestampNanoType()), NestedField(2, "a", LongType())),
-            PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "t")),
-        )
-        table = catalog.create_table("db.t", schema, partition_spec=spec, properties={"format-version": "3"})
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "t"))
+    table = created(catalog, NestedField(1, "t", TimestampNanoType()), NestedField(2, "a", LongType()), spec=spec)
     with pytest.raises(InvalidInputError, match="does not write partitions by a column of type timestamp_ns"):
         rewrite_data_files(table, ["a"])
 

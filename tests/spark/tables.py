@@ -22,6 +22,7 @@ from iceberg_zorder.spark.session import iceberg_runtime
 from tests.stack.rest import RestServer
 
 CATALOG = "lake"
+LINEAGE = ("_row_id", "_last_updated_sequence_number")
 
 SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
 """The minor version of Spark, for what some lines do not have."""

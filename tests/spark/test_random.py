@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from tests.fuzz import differential, requests, spark_engine, upkeep
 from tests.fuzz.readers import Duck
 from tests.fuzz.seeds import seeds
-from tests.spark.tables import Table
+from tests.spark.tables import LINEAGE, Table
 
 SEEDS = seeds("spark", 8)
 
@@ -174,8 +174,7 @@ def test_no_row_changes(spark: SparkSession, seed: int) -> None:
     made = RandomTable(spark, seed)
     made.make()
     table = made.table
-    lineage = ("_row_id", "_last_updated_sequence_number")
-    before, operations = table.fingerprint(extra=lineage), table.operations()
+    before, operations = table.fingerprint(extra=LINEAGE), table.operations()
     orphans = table.orphans()
     sort_order, options = made.sort_order(), made.options()
     where = {"where": f"id >= {made.rows // 3}"} if made.random.random() < 0.3 else {}
@@ -185,7 +184,7 @@ def test_no_row_changes(spark: SparkSession, seed: int) -> None:
         raise AssertionError(f"seed {seed}: {sort_order} with {options}") from error
     print(f"seed {seed}: {sort_order} {options} {where}: {result}")
     assert result.failed_data_files_count == 0
-    assert table.fingerprint(extra=lineage) == before
+    assert table.fingerprint(extra=LINEAGE) == before
     new = table.operations()[len(operations) :]
     assert table.operations()[: len(operations)] == operations
     assert set(new) <= {"replace", "delete"}

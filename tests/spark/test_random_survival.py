@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.fuzz.seeds import seeds
-from tests.spark.tables import Table
+from tests.spark.tables import LINEAGE, Table
 from tests.spark.test_random import RandomTable
 from tests.stack.rest import RestServer
 
@@ -56,7 +56,7 @@ class RacingTable(RandomTable):
 
     def rows_now(self) -> object:
         self.sql("REFRESH TABLE TABLE_")
-        return self.table.fingerprint(extra=("_row_id", "_last_updated_sequence_number") if self.version == 3 else ())
+        return self.table.fingerprint(extra=LINEAGE if self.version == 3 else ())
 
 
 @pytest.mark.parametrize("seed", SEEDS)

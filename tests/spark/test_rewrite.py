@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import SPARK, Table, create, needs_branch_argument, unchanged
+from tests.spark.tables import LINEAGE, SPARK, Table, create, needs_branch_argument, unchanged
 
 UNIFORM = (
     "SELECT id, cast(rand(1) * 1000000 AS bigint) AS a, cast(rand(2) * 1000000 AS bigint) AS b, rand(3) AS payload "
@@ -229,11 +229,10 @@ class TestDeletes:
         select = UNIFORM.format(rows=24_000).replace(" AS payload", " AS payload, 7 AS constant")
         table = create(spark, select, properties={"format-version": "3"})
         spark.sql(f"INSERT INTO {table.full_name} SELECT id + 1000000, 1, 2, 3, 7 FROM range(1000)")
-        lineage = ("_row_id", "_last_updated_sequence_number")
-        before = table.fingerprint(extra=lineage)
+        before = table.fingerprint(extra=LINEAGE)
         with unchanged(table):
             table.call(sort_order, options=table.target_for(5))
-        assert table.fingerprint(extra=lineage) == before
+        assert table.fingerprint(extra=LINEAGE) == before
 
 
 class TestArguments:

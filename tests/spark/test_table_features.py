@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import ICEBERG, SPARK, Table, create, unchanged
+from tests.spark.tables import ICEBERG, LINEAGE, SPARK, Table, create, unchanged
 
 ROWS = "SELECT id, cast(id % 97 AS int) AS a, hash(id) AS b, cast(id AS string) AS c FROM range(0, 8000, 1, 4)"
 
@@ -19,7 +19,7 @@ def test_files_of_other_formats(spark: SparkSession, file_format: str, version: 
     spark.sql(f"DELETE FROM {table.full_name} WHERE id % 5 = 0")
     # Before 1.12 Iceberg reads the number of the batch as the row's from ORC files.
     has_lineage = version == "3" and (file_format != "orc" or ICEBERG >= (1, 12))
-    extra = ("_row_id", "_last_updated_sequence_number") if has_lineage else ()
+    extra = LINEAGE if has_lineage else ()
     before = table.fingerprint(extra=extra)
     table.call("zorder(a, b)", options=table.target_for(5))
     assert table.fingerprint(extra=extra) == before

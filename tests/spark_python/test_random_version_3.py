@@ -21,12 +21,11 @@ from iceberg_zorder.pyiceberg.compat import submit
 from iceberg_zorder.pyiceberg.files import WRITE
 from tests.fuzz.readers import duckdb_with_iceberg
 from tests.fuzz.seeds import seeds
-from tests.spark.tables import Table
+from tests.spark.tables import LINEAGE, Table
 from tests.spark.test_random import RandomTable
 
 SEEDS = seeds("version 3", 3)
 COMMIT = "commit"
-LINEAGE = ("_row_id", "_last_updated_sequence_number")
 
 
 class UpgradedTable(RandomTable):

@@ -7,15 +7,14 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from tests.spark.tables import Table
+from tests.spark.tables import LINEAGE, Table
 
-LINEAGE = ("_row_id", "_last_updated_sequence_number")
 DEFAULTS = {
-    "BooleanType": "true",
-    "IntegerType": "-7",
-    "LongType": "1099511627776",
-    "FloatType": "1.5",
-    "DoubleType": "-2.5",
+    "BooleanType": True,
+    "IntegerType": -7,
+    "LongType": 1099511627776,
+    "FloatType": 1.5,
+    "DoubleType": -2.5,
     "DateType": "1969-12-31",
     "TimestampType.withZone": "2026-01-02T03:04:05.123456+00:00",
     "TimestampType.withoutZone": "1960-01-02T03:04:05.123456",
@@ -23,7 +22,7 @@ DEFAULTS = {
     "UUIDType": "f79c3e09-677c-4bbd-a479-3f349cb785e7",
     "DecimalType": "-12.30",
 }
-"""A default of each type that Iceberg reads from text."""
+"""A default of each type, as a value or as text that Iceberg reads."""
 
 
 def iceberg_table(spark: SparkSession, name: str) -> Any:
@@ -34,20 +33,10 @@ def iceberg_table(spark: SparkSession, name: str) -> Any:
 def literal(spark: SparkSession, name: str) -> tuple[Any, Any]:
     """A type, and a default of it."""
     iceberg: Any = spark.sparkContext._jvm.org.apache.iceberg  # type: ignore[union-attr]
-    name, _, of = name.partition(".")
-    types = getattr(iceberg.types.Types, name)
-    kind = types.of(9, 2) if name == "DecimalType" else getattr(types, of or "get")()
-    text = DEFAULTS[f"{name}.{of}".rstrip(".")]
-    plain: dict[str, Any] = {
-        "BooleanType": True,
-        "IntegerType": int,
-        "LongType": int,
-        "FloatType": float,
-        "DoubleType": float,
-    }
-    value = plain.get(name, text)
-    value = value(text) if callable(value) else value
-    return kind, iceberg.expressions.Literal.of(value).to(kind)
+    kind, _, of = name.partition(".")
+    types = getattr(iceberg.types.Types, kind)
+    of_type = types.of(9, 2) if kind == "DecimalType" else getattr(types, of or "get")()
+    return of_type, iceberg.expressions.Literal.of(DEFAULTS[name]).to(of_type)
 
 
 def test_defaults_of_columns_that_files_lack(spark: SparkSession, catalog: SqlCatalog) -> None:

@@ -376,9 +376,9 @@ class ReplacementCommit(TableCommit):
 
         This rewrite's own commits give ids to all files, as those of others do; what is left of it gives new ones.
         """
-        without = {file.file_path for file in self._replacement.removed if first_row_id(file) is None}
-        named = (entry.data_file.file_path for entry in head.removed if first_row_id(entry.data_file) is not None)
-        return next((path for path in named if path in without), None)
+        named = {entry.data_file.file_path for entry in head.removed if first_row_id(entry.data_file) is not None}
+        without = (file.file_path for file in self._replacement.removed if first_row_id(file) is None)
+        return next((path for path in without if path in named), None)
 
     def _conflict(self, gone: Sequence[str], lost: Sequence[str], new: Sequence[DataFile]) -> ConflictError | None:
         """Return what others did to rows of the rewritten files; raises it if it cannot be translated."""

@@ -83,7 +83,6 @@ def may_come_back(snapshot_id: int | None, metadata: TableMetadata) -> bool:
     return any(each.parent_snapshot_id == snapshot_id for run in runs for each in run)
 
 
-USE_SPARK = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 LEASE = "zorder.maintained-by"
 """Table property of the lease: maintainer, write id and end time, separated by blanks."""
 

@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import InvalidInputError, StalePlanError
 from iceberg_zorder.metrics.scan_cost import open_cost
 from iceberg_zorder.pyiceberg.catalog import refresh
-from iceberg_zorder.pyiceberg.commit.snapshot import USE_SPARK
+from iceberg_zorder.pyiceberg.compat import USE_SPARK
 from iceberg_zorder.pyiceberg.files import (
     ChosenFiles,
     DataFileTask,
