@@ -32,8 +32,7 @@ from iceberg_zorder.metrics.file_sizes import FileSizes
 from iceberg_zorder.metrics.findings import find
 from iceberg_zorder.metrics.history import LayoutHistory
 from iceberg_zorder.metrics.overlap import Overlap, measure_overlap
-from iceberg_zorder.metrics.scan_cost import mean_cost, scan_cost
-from iceberg_zorder.metrics.scan_fraction import FilterRead, read_of_rows, scan_prediction
+from iceberg_zorder.metrics.scan_fraction import FilterRead, mean_filter_cost, read_of_rows, scan_prediction
 from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 
 
@@ -285,11 +284,12 @@ def _mean_costs(
     known = [(old, new, weight) for old, new, weight in triples if old is not None and new is not None]
     if not known:
         return None, None
+    today, after, of = zip(*known, strict=True)
     size, open_cost = facts.files.bytes, facts.open_cost
-    costs = [scan_cost(old.fraction * size, old.files, facts.files.count, open_cost) for old, _, _ in known]
-    made = [scan_cost(new.fraction * size, new.files, new_files, open_cost) for _, new, _ in known]
-    of = [weight for _, _, weight in known]
-    return mean_cost(costs, of), mean_cost(made, of)
+    return (
+        mean_filter_cost(today, of, size, facts.files.count, open_cost),
+        mean_filter_cost(after, of, size, new_files, open_cost),
+    )
 
 
 def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:

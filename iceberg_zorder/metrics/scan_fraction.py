@@ -13,7 +13,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.clustering_report import QueryRead, WorkloadRead
 from iceberg_zorder.metrics.data_files import ColumnBounds, dense_ranks
-from iceberg_zorder.metrics.scan_cost import root
+from iceberg_zorder.metrics.scan_cost import mean_cost, root, scan_cost
 
 _COSTLIEST = 5
 
@@ -117,6 +117,20 @@ def filter_read(groups: Sequence[BoundedRows], kept: Beginning | None = None) ->
     if not weights or not size:
         return None
     return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights)
+
+
+def mean_filter_cost(
+    reads: Sequence[FilterRead], weights: Sequence[float], size: int, files: int, open_cost: int
+) -> float:
+    """Return what filters cost on average, by weight, in ``size`` bytes of so many files.
+
+    Examples
+    --------
+    >>> mean_filter_cost([FilterRead(0.5, 2.0), FilterRead(1.0, 4.0)], [3, 1], 1000, 64, 320)
+    2065.0
+    """
+    costs = [scan_cost(each.fraction * size, each.files, files, open_cost) for each in reads]
+    return mean_cost(costs, weights)
 
 
 def workload_read(

@@ -17,8 +17,8 @@ from iceberg_zorder.layout.keys import NULL, Beginning, KeyColumn, domain
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.attainable import new_files
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
-from iceberg_zorder.metrics.scan_cost import mean_cost, open_cost, planning_cost, scan_cost
-from iceberg_zorder.metrics.scan_fraction import BoundedRows, FilterRead, LaidOutSample, filter_read
+from iceberg_zorder.metrics.scan_cost import open_cost, planning_cost
+from iceberg_zorder.metrics.scan_fraction import BoundedRows, FilterRead, LaidOutSample, filter_read, mean_filter_cost
 from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 from iceberg_zorder.pyiceberg.bounds import KeptBounds
 from iceberg_zorder.pyiceberg.files import (
@@ -176,16 +176,13 @@ def _costs(
     names = [name for name in before if name in predicted]
     if not names:
         return None
-    old, new = (
-        [
-            scan_cost(by_name[name].fraction * files.bytes, by_name[name].files, files.count, measure.open_cost)
-            for name in names
-        ]
-        for by_name, files in ((before, group.today), (predicted, group.planned))
-    )
     weight_of = dict(zip((each.name for each in measure.order.named), measure.order.named_weights, strict=True))
     weights = [weight_of[name] for name in names]
-    return mean_cost(old, weights), mean_cost(new, weights)
+    today, after = (
+        mean_filter_cost([reads[name] for name in names], weights, files.bytes, files.count, measure.open_cost)
+        for reads, files in ((before, group.today), (predicted, group.planned))
+    )
+    return today, after
 
 
 def values_outside(
