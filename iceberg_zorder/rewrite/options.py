@@ -163,40 +163,6 @@ or such as 10 GB or 512 MiB
     raise InvalidInputError(f"Cannot set {name} to {value!r}, because it must be text, a finite number or a boolean")
 
 
-_SAMPLE_ROWS_PER_FILE = 1_000
-_SAMPLE_ROWS_AT_LEAST = 50_000
-_SAMPLE_ROWS_AT_MOST = 1_000_000
-
-
-@dataclass(frozen=True)
-class ZOrderOptions:
-    """Options of a layout, checked."""
-
-    cuts: str = ADAPTIVE
-    column_weights: tuple[tuple[tuple[str, ...], float], ...] = ()
-    size_tolerance: float = 0.25
-    sample_rows: int | None = None
-    sample_seed: int = 0
-    boundaries: int = 4096
-    metrics_check: str = WARN
-    dry_run: bool = False
-    workload: str | None = None
-    """The workload as JSON, or the location of a JSON file."""
-    workload_share: float = WORKLOAD_SHARE
-
-    def sample_rows_for(self, files: int) -> int:
-        """Return how many rows to sample for a number of output files.
-
-        Examples
-        --------
-        >>> [ZOrderOptions().sample_rows_for(files) for files in (1, 64, 5000)]
-        [50000, 64000, 1000000]
-        """
-        if self.sample_rows is not None:
-            return self.sample_rows
-        return min(_SAMPLE_ROWS_AT_MOST, max(_SAMPLE_ROWS_AT_LEAST, _SAMPLE_ROWS_PER_FILE * files))
-
-
 TRANSLATE = "translate"
 """The value of ``on-conflict`` by which deletes of other writers are translated to the new files."""
 MEMORY_LIMIT = "memory-limit-bytes"
@@ -255,52 +221,49 @@ def _integer_in(least: int, most: int) -> _Kind:
     return f"an integer in [{least}, {most}]", partial(_integer, least=least, most=most)
 
 
-_OPTIONS: dict[str, _Kind] = {
-    # Iceberg's.
-    "compression-factor": _ANY_DOUBLE,
-    "delete-file-threshold": _ANY_INT,
-    "delete-ratio-threshold": _ANY_DOUBLE,
-    "max-concurrent-file-group-rewrites": _ANY_INT,
-    "max-file-group-input-files": _ANY_LONG,
-    "max-file-group-size-bytes": _ANY_LONG,
-    "max-file-size-bytes": _ANY_LONG,
-    "max-files-to-rewrite": _ANY_INT,
-    "min-file-size-bytes": _ANY_LONG,
-    "min-input-files": _ANY_INT,
-    "output-spec-id": _ANY_INT,
-    "partial-progress.enabled": _BOOLEAN,
-    "partial-progress.max-commits": _ANY_INT,
-    "partial-progress.max-failed-commits": _ANY_INT,
-    "remove-dangling-deletes": _BOOLEAN,
-    "rewrite-all": _BOOLEAN,
-    "rewrite-job-order": _ANY_TEXT,
-    "target-file-size-bytes": _ANY_LONG,
-    "use-starting-sequence-number": _BOOLEAN,
-    # Ours: what happens if others delete rows meanwhile.
-    "on-conflict": (f"'{TRANSLATE}' or 'fail'", lambda text: _one_of(text.lower(), TRANSLATE, "fail")),
-    # Ours: which files are rewritten, and with what.
-    "max-scan-ratio": _ANY_DOUBLE,
-    "min-age-seconds": _ANY_LONG,
-    "rewrite-old-specs": _BOOLEAN,
-    MEMORY_LIMIT: (
-        f"an integer in [{SMALLEST_MEMORY_LIMIT}, {2**63 - 1}]",
-        lambda text: _integer(text, SMALLEST_MEMORY_LIMIT, 2**63 - 1),  # tests set a smaller one
-    ),
-    SPILL_DIRECTORY: ("the name of a directory", _directory),
-    # Ours: the layout.
-    "boundaries": _integer_in(1, MAX_BOUNDARIES),
-    "column-weights": ("", parse_column_weights),
-    "cuts": (f"'{ADAPTIVE}' or '{EVEN}'", lambda text: _one_of(text, ADAPTIVE, EVEN)),
-    "dry-run": _BOOLEAN,
-    "metrics-check": (f"'{WARN}', '{FAIL}' or '{FIX}'", lambda text: _one_of(text.lower(), WARN, FAIL, FIX)),
-    "sample-rows": _integer_in(1, 2**31 - 1),
-    "sample-seed": _integer_in(-(2**63), 2**63 - 1),
-    "size-tolerance": ("a number in [0, 1)", partial(_number, is_one_in=False)),
-    "workload": _ANY_TEXT,
-    "workload-share": ("a number in [0, 1]", partial(_number, is_one_in=True)),
-}
-KNOWN_OPTIONS = tuple(sorted(_OPTIONS))
-"""The names of all options."""
+def _option(name: str, kind: _Kind, default: object = None) -> Any:
+    """Declare an option by the field that holds its value: its name, its domain, and its default."""
+    return field(default=default, metadata={"name": name, "kind": kind})
+
+
+_SAMPLE_ROWS_PER_FILE = 1_000
+_SAMPLE_ROWS_AT_LEAST = 50_000
+_SAMPLE_ROWS_AT_MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class ZOrderOptions:
+    """Options of a layout, checked."""
+
+    cuts: str = _option("cuts", (f"'{ADAPTIVE}' or '{EVEN}'", lambda text: _one_of(text, ADAPTIVE, EVEN)), ADAPTIVE)
+    column_weights: tuple[tuple[tuple[str, ...], float], ...] = _option(
+        "column-weights", ("", parse_column_weights), ()
+    )
+    size_tolerance: float = _option("size-tolerance", ("a number in [0, 1)", partial(_number, is_one_in=False)), 0.25)
+    sample_rows: int | None = _option("sample-rows", _integer_in(1, 2**31 - 1))
+    sample_seed: int = _option("sample-seed", _integer_in(-(2**63), 2**63 - 1), 0)
+    boundaries: int = _option("boundaries", _integer_in(1, MAX_BOUNDARIES), 4096)
+    metrics_check: str = _option(
+        "metrics-check", (f"'{WARN}', '{FAIL}' or '{FIX}'", lambda text: _one_of(text.lower(), WARN, FAIL, FIX)), WARN
+    )
+    dry_run: bool = _option("dry-run", _BOOLEAN, default=False)
+    workload: str | None = _option("workload", _ANY_TEXT)
+    """The workload as JSON, or the location of a JSON file."""
+    workload_share: float = _option(
+        "workload-share", ("a number in [0, 1]", partial(_number, is_one_in=True)), WORKLOAD_SHARE
+    )
+
+    def sample_rows_for(self, files: int) -> int:
+        """Return how many rows to sample for a number of output files.
+
+        Examples
+        --------
+        >>> [ZOrderOptions().sample_rows_for(files) for files in (1, 64, 5000)]
+        [50000, 64000, 1000000]
+        """
+        if self.sample_rows is not None:
+            return self.sample_rows
+        return min(_SAMPLE_ROWS_AT_MOST, max(_SAMPLE_ROWS_AT_LEAST, _SAMPLE_ROWS_PER_FILE * files))
 
 
 MAX_FILE_GROUP_SIZE = 1024**4
@@ -315,44 +278,49 @@ class RewriteOptions:
     """
 
     layout: ZOrderOptions = field(default_factory=ZOrderOptions)
-    target_file_size: int | None = None
-    min_file_size: int | None = None
-    max_file_size: int | None = None
-    min_input_files: int = 5
-    max_file_group_size: int = MAX_FILE_GROUP_SIZE
-    max_file_group_input_files: int = 2**63 - 1
-    max_files_to_rewrite: int | None = None
-    delete_file_threshold: int = 2**31 - 1
-    delete_ratio_threshold: float = 0.3
-    compression_factor: float = 1.0
-    rewrite_all: bool = False
-    rewrite_job_order: str = "none"
-    output_spec_id: int | None = None
-    max_concurrent_file_group_rewrites: int = 5
-    partial_progress: bool = False
-    max_commits: int = 10
-    max_failed_commits: int = 10
-    use_starting_sequence_number: bool = True
-    remove_dangling_deletes: bool = False
-    on_conflict: str = TRANSLATE
-    max_scan_ratio: float = 1.2
-    min_age_seconds: int = 0
-    rewrite_old_specs: bool = False
-    memory_limit: int = SMALLEST_MEMORY_LIMIT
-    spill_directory: str | None = None
+    # Iceberg's.
+    target_file_size: int | None = _option("target-file-size-bytes", _ANY_LONG)
+    min_file_size: int | None = _option("min-file-size-bytes", _ANY_LONG)
+    max_file_size: int | None = _option("max-file-size-bytes", _ANY_LONG)
+    min_input_files: int = _option("min-input-files", _ANY_INT, 5)
+    max_file_group_size: int = _option("max-file-group-size-bytes", _ANY_LONG, MAX_FILE_GROUP_SIZE)
+    max_file_group_input_files: int = _option("max-file-group-input-files", _ANY_LONG, 2**63 - 1)
+    max_files_to_rewrite: int | None = _option("max-files-to-rewrite", _ANY_INT)
+    delete_file_threshold: int = _option("delete-file-threshold", _ANY_INT, 2**31 - 1)
+    delete_ratio_threshold: float = _option("delete-ratio-threshold", _ANY_DOUBLE, 0.3)
+    compression_factor: float = _option("compression-factor", _ANY_DOUBLE, 1.0)
+    rewrite_all: bool = _option("rewrite-all", _BOOLEAN, default=False)
+    rewrite_job_order: str = _option("rewrite-job-order", _ANY_TEXT, "none")
+    output_spec_id: int | None = _option("output-spec-id", _ANY_INT)
+    max_concurrent_file_group_rewrites: int = _option("max-concurrent-file-group-rewrites", _ANY_INT, 5)
+    partial_progress: bool = _option("partial-progress.enabled", _BOOLEAN, default=False)
+    max_commits: int = _option("partial-progress.max-commits", _ANY_INT, 10)
+    max_failed_commits: int = _option("partial-progress.max-failed-commits", _ANY_INT, 10)
+    use_starting_sequence_number: bool = _option("use-starting-sequence-number", _BOOLEAN, default=True)
+    remove_dangling_deletes: bool = _option("remove-dangling-deletes", _BOOLEAN, default=False)
+    # Ours: what happens if others delete rows meanwhile.
+    on_conflict: str = _option(
+        "on-conflict", (f"'{TRANSLATE}' or 'fail'", lambda text: _one_of(text.lower(), TRANSLATE, "fail")), TRANSLATE
+    )
+    # Ours: which files are rewritten, and with what.
+    max_scan_ratio: float = _option("max-scan-ratio", _ANY_DOUBLE, 1.2)
+    min_age_seconds: int = _option("min-age-seconds", _ANY_LONG, 0)
+    rewrite_old_specs: bool = _option("rewrite-old-specs", _BOOLEAN, default=False)
+    memory_limit: int = _option(
+        MEMORY_LIMIT,
+        (
+            f"an integer in [{SMALLEST_MEMORY_LIMIT}, {2**63 - 1}]",
+            lambda text: _integer(text, SMALLEST_MEMORY_LIMIT, 2**63 - 1),  # tests set a smaller one
+        ),
+        SMALLEST_MEMORY_LIMIT,
+    )
+    spill_directory: str | None = _option(SPILL_DIRECTORY, ("the name of a directory", _directory))
     """The directory for rows above the memory limit; None for the directory of temporary files."""
 
 
-_FIELDS = {
-    "target-file-size-bytes": "target_file_size",
-    "min-file-size-bytes": "min_file_size",
-    "max-file-size-bytes": "max_file_size",
-    "max-file-group-size-bytes": "max_file_group_size",
-    MEMORY_LIMIT: "memory_limit",
-    "partial-progress.enabled": "partial_progress",
-    "partial-progress.max-commits": "max_commits",
-    "partial-progress.max-failed-commits": "max_failed_commits",
-}
+_FIELDS = {each.metadata["name"]: each for each in (*fields(ZOrderOptions), *fields(RewriteOptions)) if each.metadata}
+KNOWN_OPTIONS = tuple(sorted(_FIELDS))
+"""The names of all options."""
 
 
 def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
@@ -377,9 +345,7 @@ the action or the rewriter zorder (did you mean 'min-input-files'?)
             f"Cannot use options [{', '.join(unknown)}], because they are not supported by the action or the rewriter "
             f"zorder{hint}"
         )
-    values: dict[str, Any] = {
-        _FIELDS.get(name, name.replace("-", "_")): _value(name, text) for name, text in options.items()
-    }
+    values: dict[str, Any] = {_FIELDS[name].name: _value(name, text) for name, text in options.items()}
     values.setdefault("max_failed_commits", values.get("max_commits", 10))
     if MEMORY_LIMIT not in options:
         values["memory_limit"] = max(SMALLEST_MEMORY_LIMIT, available_memory() // 4)
@@ -403,7 +369,7 @@ the action or the rewriter zorder (did you mean 'min-input-files'?)
 
 
 def _value(name: str, text: str) -> object:
-    words, parse = _OPTIONS[name]
+    words, parse = _FIELDS[name].metadata["kind"]
     try:
         return parse(text)
     except InvalidInputError:
