@@ -59,31 +59,17 @@ class Candidate(Ordered, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A layout that is fitted to part of the choosing queries and judged by the others.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The layout.
-    unseen : ndarray of int64, shape (queries,)
-        Places of the other queries among all choosing ones.
-    """
+    """A layout that is fitted to part of the choosing queries and judged by the others."""
 
     candidate: Candidate
-    unseen: npt.NDArray[np.int64]
+    unseen: npt.NDArray[np.int64]  # places of the other queries among all choosing ones, shape (queries,)
 
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """A layout by a set of columns; with a single column it is a sort.
+    """A layout by a set of columns; with a single column it is a sort."""
 
-    Parameters
-    ----------
-    columns : tuple of int
-        Places of the columns, at least one.
-    """
-
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # places of the columns, at least one
 
     @property
     def kind(self) -> str:
@@ -150,18 +136,10 @@ def cut_groups(
 
 @dataclass(frozen=True)
 class PartitionBy:
-    """An additional partition field; the order of rows within a partition stays as today.
+    """An additional partition field; the order of rows within a partition stays as today."""
 
-    Parameters
-    ----------
-    column : int
-        Place of the source column.
-    transform : str
-        Iceberg's name of the transform.
-    """
-
-    column: int
-    transform: str
+    column: int  # place of the source column
+    transform: str  # Iceberg's name of the transform
 
     @property
     def kind(self) -> str:

@@ -46,17 +46,10 @@ class Ordered(Hashable, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs of neighbouring rows.
+    """Runs of neighbouring rows."""
 
-    Parameters
-    ----------
-    rows : SampledTable
-        The rows, in today's order. Some groups of the table may have none.
-    columns, footers : float
-        Bytes of columns and of footers in new files of rows in today's order, relative to today's files.
-    """
-
-    rows: SampledTable
+    rows: SampledTable  # in today's order; some groups of the table may have none
+    # Bytes of columns and of footers in new files of rows in today's order, relative to today's files.
     columns: float
     footers: float
 

@@ -19,24 +19,13 @@ from iceberg_zorder.workload.workload import NotUnderstood
 
 @dataclass(frozen=True)
 class WorkloadFiles:
-    """The files that a workload was read from.
+    """The files that a workload was read from."""
 
-    Parameters
-    ----------
-    files : tuple of str
-        The files; empty if the workload was made in Python.
-    to : str
-        File to write the workload to, unless rewrites can read ``files``.
-    options : mapping of str to str, optional
-        Options of the command ``workload`` that read the files, by name without dashes.
-    is_json : bool, optional
-        Whether there is a single file that rewrites can read.
-    """
-
-    files: tuple[str, ...]
-    to: str
+    files: tuple[str, ...]  # empty if the workload was made in Python
+    to: str  # file to write the workload to, unless rewrites can read ``files``
+    # Options of the command ``workload`` that read the files, by name without dashes.
     options: Mapping[str, str] = field(default_factory=dict)
-    is_json: bool = False
+    is_json: bool = False  # whether there is a single file that rewrites can read
 
     @staticmethod
     def of(paths: Sequence[Path], kind: Format | None = None, **options: str | None) -> WorkloadFiles:
@@ -57,128 +46,59 @@ class WorkloadFiles:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """Facts from a table's metadata.
+    """Facts from a table's metadata."""
 
-    Parameters
-    ----------
-    catalog : str
-        Name of the catalog.
-    identifier : tuple of str
-        Name of the table in the catalog.
-    snapshot_id : int
-        The snapshot.
-    files, bytes : int
-        Number and bytes of the data files.
-    target_file_size : int
-        Target size of new files in bytes, for a usual number of clustering columns.
-    options : mapping of str to str
-        Options of the simulated rewrite.
-    laid_out_by, partitioned_by : tuple of str
-        Columns of the newest layout or else of the sort order, and columns of the partitions.
-    unbounded : mapping of str to str
-        For each filtered column without bounds, the statement that sets its metrics mode.
-    workload : WorkloadFiles, optional
-        The files of the workload.
-    remembers_workload : bool, optional
-        Whether the table's properties name a workload for rewrites.
-    branch : str or None, optional
-        The branch; None for main.
-    targets : mapping of int to int, optional
-        Target file sizes by number of clustering columns, where they differ from ``target_file_size``.
-    open_cost : int, optional
-        Cost of opening a file, in bytes.
-    cuts : str, optional
-        How files are cut.
-    """
-
-    catalog: str
-    identifier: tuple[str, ...]
+    catalog: str  # name of the catalog
+    identifier: tuple[str, ...]  # name of the table in the catalog
     snapshot_id: int
-    files: int
-    bytes: int
-    target_file_size: int
-    options: Mapping[str, str] = field(default_factory=dict)
-    laid_out_by: tuple[str, ...] = ()
-    partitioned_by: tuple[str, ...] = ()
+    files: int  # number of data files
+    bytes: int  # of the data files
+    target_file_size: int  # of new files in bytes, for a usual number of clustering columns
+    options: Mapping[str, str] = field(default_factory=dict)  # of the simulated rewrite
+    laid_out_by: tuple[str, ...] = ()  # columns of the newest layout or else of the sort order
+    partitioned_by: tuple[str, ...] = ()  # columns of the partitions
+    # For each filtered column without bounds, the statement that sets its metrics mode.
     unbounded: Mapping[str, str] = field(default_factory=dict)
     workload: WorkloadFiles = WorkloadFiles((), "workload.json")
-    remembers_workload: bool = False
-    branch: str | None = None
+    remembers_workload: bool = False  # whether the table's properties name a workload for rewrites
+    branch: str | None = None  # None for main
+    # Target file sizes by number of clustering columns, where they differ from ``target_file_size``.
     targets: Mapping[int, int] = field(default_factory=dict)
-    open_cost: int = 0
-    cuts: str = ADAPTIVE
+    open_cost: int = 0  # cost of opening a file, in bytes
+    cuts: str = ADAPTIVE  # how files are cut
 
 
 @dataclass(frozen=True)
 class JoinedColumn:
-    """A column by which queries join the table.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    weight : float
-        Number of scans that join by it, above 0.
-    scan_fraction : float
-        Today's scan fraction of an equality filter on it, in [0, 1].
-    """
+    """A column by which queries join the table."""
 
     name: str
-    weight: float
-    scan_fraction: float
+    weight: float  # number of scans that join by it, above 0
+    scan_fraction: float  # today's scan fraction of an equality filter on it, in [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
 class QueriesToday:
-    """The queries of a workload, and how much of today's data files they read.
+    """The queries of a workload, and how much of today's data files they read."""
 
-    Parameters
-    ----------
-    queries : tuple of JudgedQuery
-        Distinct queries.
-    bytes : ndarray of float64, shape (queries,)
-        Bytes of the data files that each query reads after pruning by the manifests.
-    files : ndarray of int64, shape (queries,)
-        Number of those data files.
-    columns_only : float
-        Number of scans whose filtered columns are known without their values.
-    not_understood : tuple of NotUnderstood
-        Statements and conditions that were not understood, most frequent first.
-    per_day : float or None
-        Scans with filters a day, if known.
-    joined : tuple of JoinedColumn
-        Columns that the table is joined by, those of most scans first.
-    """
-
-    queries: tuple[JudgedQuery, ...]
+    queries: tuple[JudgedQuery, ...]  # distinct
+    # Bytes of the data files that each query reads after pruning by the manifests, shape (queries,).
     bytes: npt.NDArray[np.float64]
-    files: npt.NDArray[np.int64]
-    columns_only: float = 0.0
-    not_understood: tuple[NotUnderstood, ...] = ()
-    per_day: float | None = None
-    joined: tuple[JoinedColumn, ...] = ()
+    files: npt.NDArray[np.int64]  # number of those data files, shape (queries,)
+    columns_only: float = 0.0  # number of scans whose filtered columns are known without their values
+    not_understood: tuple[NotUnderstood, ...] = ()  # statements and conditions, most frequent first
+    per_day: float | None = None  # scans with filters a day, if known
+    joined: tuple[JoinedColumn, ...] = ()  # columns that the table is joined by, those of most scans first
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The inputs of ``advise``.
-
-    Parameters
-    ----------
-    table : TableFacts
-        The table.
-    rows : SampledTable or None
-        Sampled rows; None without rows or without a column to simulate.
-    today : QueriesToday
-        The workload.
-    compression_factor : float
-        Bytes of new files for each byte of their input.
-    """
+    """The inputs of ``advise``."""
 
     table: TableFacts
-    rows: SampledTable | None
+    rows: SampledTable | None  # sampled; None without rows or without a column to simulate
     today: QueriesToday
-    compression_factor: float = 1.0
+    compression_factor: float = 1.0  # bytes of new files for each byte of their input
 
     def sizes(self, target: int) -> FileSizes:
         """Return the sizes of files that a rewrite with a target size writes."""

@@ -21,27 +21,13 @@ shape's median filter. Such filters, and those that are alone in their shape, ar
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """A filter with values.
+    """A filter with values."""
 
-    Parameters
-    ----------
-    filter : str
-        Condition in Spark SQL, distinct within a workload.
-    weight : float
-        Number of scans with this filter, above 0.
-    boxes : tuple of Box
-        Boxes of the matching values; a box without ranges matches every row.
-    kinds : tuple of (tuple of str, str)
-        Filtered columns, each with one of a workload's ``KINDS``.
-    weaker : float, optional
-        Number of these scans whose conditions were understood only in part, in [0, weight].
-    """
-
-    filter: str
-    weight: float
-    boxes: tuple[Box, ...]
-    kinds: tuple[tuple[Name, str], ...]
-    weaker: float = 0.0
+    filter: str  # condition in Spark SQL, distinct within a workload
+    weight: float  # number of scans with this filter, above 0
+    boxes: tuple[Box, ...]  # boxes of the matching values; a box without ranges matches every row
+    kinds: tuple[tuple[Name, str], ...]  # filtered columns, each with one of a workload's ``KINDS``
+    weaker: float = 0.0  # number of these scans whose conditions were understood only in part, in [0, weight]
 
     @property
     def is_full_scan(self) -> bool:

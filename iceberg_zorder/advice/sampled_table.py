@@ -20,31 +20,16 @@ from iceberg_zorder.workload.boxes import Edge
 
 @dataclass(frozen=True, eq=False)
 class SampledTable:
-    """Sampled rows with their file groups.
+    """Sampled rows with their file groups."""
 
-    Parameters
-    ----------
-    columns : tuple of ClusteringColumn
-        Filtered columns of types with keys, at least one.
-    sample : Sample
-        Keys of the rows, in the order of the data files.
-    kept : tuple of (Beginning or None)
-        For each column, what bounds keep of a key; None if they keep all.
-    are_bounded : tuple of bool
-        For each column, whether new files get bounds.
-    groups : ndarray of int64, shape (rows,)
-        File group of each row, from 0. A group is written together, such as the files of a partition.
-    group_rows, group_bytes : ndarray of int64, shape (groups,)
-        Rows and bytes of each group, 1 or more.
-    """
-
-    columns: tuple[ClusteringColumn, ...]
-    sample: Sample
-    kept: tuple[Beginning | None, ...]
-    are_bounded: tuple[bool, ...]
+    columns: tuple[ClusteringColumn, ...]  # filtered columns of types with keys, at least one
+    sample: Sample  # keys of the rows, in the order of the data files
+    kept: tuple[Beginning | None, ...]  # for each column, what bounds keep of a key; None if they keep all
+    are_bounded: tuple[bool, ...]  # for each column, whether new files get bounds
+    # File group of each row, from 0, shape (rows,). A group is written together, such as the files of a partition.
     groups: npt.NDArray[np.int64]
-    group_rows: npt.NDArray[np.int64]
-    group_bytes: npt.NDArray[np.int64]
+    group_rows: npt.NDArray[np.int64]  # rows of each group, 1 or more, shape (groups,)
+    group_bytes: npt.NDArray[np.int64]  # bytes of each group, 1 or more, shape (groups,)
 
     @property
     def bytes(self) -> int:
@@ -102,17 +87,6 @@ class SampledTable:
 class RankedColumn:
     """The ranks of a column's sampled keys, after truncation as in bounds.
 
-    Parameters
-    ----------
-    distinct : list of int or bytes
-        Distinct keys, strictly increasing.
-    ranks : ndarray of int64, shape (rows,)
-        Place of each row's key in ``distinct``; -1 for NaN and NULL.
-    states : ndarray of uint8, shape (rows,)
-        State of each row: value, NaN or NULL.
-    kept : Beginning or None
-        What bounds keep of a key; None if they keep all.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -122,10 +96,10 @@ class RankedColumn:
     ([b'ab', b'b'], [0, 1, -1, 0], 0, 1)
     """
 
-    distinct: list[int | bytes]
-    ranks: npt.NDArray[np.int64]
-    states: npt.NDArray[np.uint8]
-    kept: Beginning | None
+    distinct: list[int | bytes]  # keys, strictly increasing
+    ranks: npt.NDArray[np.int64]  # place of each row's key in ``distinct``, shape (rows,); -1 for NaN and NULL
+    states: npt.NDArray[np.uint8]  # of each row: value, NaN or NULL; shape (rows,)
+    kept: Beginning | None  # what bounds keep of a key; None if they keep all
 
     @staticmethod
     def of(column: KeyColumn, kept: Beginning | None) -> RankedColumn:

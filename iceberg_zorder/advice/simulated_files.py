@@ -19,23 +19,15 @@ _MOST_CELLS = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFiles:
-    """Files simulated from sampled rows.
+    """Files simulated from sampled rows."""
 
-    Parameters
-    ----------
-    sizes : ndarray of float64, shape (files,)
-        Bytes of each file.
-    lower, upper : ndarray of int64, shape (files, columns)
-        Expected smallest and largest rank of each column; the largest integer and -1 without a value.
-    with_nan, with_null : ndarray of bool, shape (files, columns)
-        Whether the file has NaN, and NULL.
-    """
-
-    sizes: npt.NDArray[np.float64]
+    sizes: npt.NDArray[np.float64]  # bytes of each file, shape (files,)
+    # Expected smallest and largest rank of each column, shape (files, columns); the largest integer and -1 without a
+    # value.
     lower: npt.NDArray[np.int64]
     upper: npt.NDArray[np.int64]
-    with_nan: npt.NDArray[np.bool_]
-    with_null: npt.NDArray[np.bool_]
+    with_nan: npt.NDArray[np.bool_]  # whether the file has NaN, shape (files, columns)
+    with_null: npt.NDArray[np.bool_]  # whether the file has NULL, shape (files, columns)
 
     @staticmethod
     def of(table: SampledTable, files: npt.NDArray[np.int64]) -> SimulatedFiles:
@@ -61,21 +53,12 @@ class SimulatedFiles:
 
 @dataclass(frozen=True, eq=False)
 class RankedBoxes:
-    """The boxes of queries in the ranks of a table's sample.
+    """The boxes of queries in the ranks of a table's sample."""
 
-    Parameters
-    ----------
-    queries : ndarray of int64, shape (boxes,)
-        Query of each box, ascending.
-    count : int
-        Number of queries.
-    limits : tuple of (int, ndarray of int64 of shape (boxes, 2), ndarray of bool of shape (boxes, 3))
-        For each limited column: its place; the lowest and highest rank of each box, both included; and whether each box
-        limits the column, holds NaN, holds NULL.
-    """
-
-    queries: npt.NDArray[np.int64]
-    count: int
+    queries: npt.NDArray[np.int64]  # query of each box, ascending, shape (boxes,)
+    count: int  # number of queries
+    # For each limited column: its place; the lowest and highest rank of each box, both included, shape (boxes, 2); and
+    # whether each box limits the column, holds NaN, holds NULL, shape (boxes, 3).
     limits: tuple[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]], ...]
 
     @staticmethod

@@ -45,37 +45,18 @@ def more_of_full_scans(full_scans: float, before: int, after: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Simulates candidates on some rows.
-
-    Parameters
-    ----------
-    rows : SampledTable
-        The rows.
-    queries : sequence of JudgedQuery
-        The queries with filters.
-    today : ndarray of float64, shape (queries,)
-        Cost of each query today.
-    compression_factor : float
-        Bytes of new files for each byte of their input.
-    compression : Compression
-        Predicts bytes.
-    open_cost, files_today : int, optional
-        Cost of opening a file in bytes, and today's number of files.
-    full_scans : float, optional
-        Full scans per query, at least 0.
-    progress : callable, optional
-        Called after each layout with its stage (``screen``, ``simulate`` or ``refine``) and its share of the table's
-        rows and bytes.
-    """
+    """Simulates candidates on some rows."""
 
     rows: SampledTable
-    queries: Sequence[JudgedQuery]
-    today: npt.NDArray[np.float64]
-    compression_factor: float
-    compression: Compression
-    open_cost: int = 0
-    files_today: int = 0
-    full_scans: float = 0.0
+    queries: Sequence[JudgedQuery]  # with filters
+    today: npt.NDArray[np.float64]  # cost of each query today, shape (queries,)
+    compression_factor: float  # bytes of new files for each byte of their input
+    compression: Compression  # predicts bytes
+    open_cost: int = 0  # cost of opening a file, in bytes
+    files_today: int = 0  # today's number of files
+    full_scans: float = 0.0  # full scans per query, at least 0
+    # Called after each layout with its stage (``screen``, ``simulate`` or ``refine``) and its share of the table's rows
+    # and bytes.
     progress: Callable[[str, int, int], None] = lambda *_: None
     _ratios: dict[Candidate, tuple[float, float]] = field(default_factory=dict)
 

@@ -20,18 +20,10 @@ _LONGEST_INLINE = 1_000
 
 @dataclass(frozen=True)
 class NamedWorkload:
-    """A workload as a statement names it.
+    """A workload as a statement names it."""
 
-    Parameters
-    ----------
-    option : str
-        Value of option ``workload``.
-    preparation : str or None
-        Command or line of Python that writes the named file; None if the file exists.
-    """
-
-    option: str
-    preparation: str | None
+    option: str  # value of option ``workload``
+    preparation: str | None  # command or line of Python that writes the named file; None if the file exists
 
 
 def named_workload(table: TableFacts, queries: Sequence[JudgedQuery]) -> NamedWorkload:

@@ -37,21 +37,11 @@ _MOST_BOXES = 640
 
 @dataclass(frozen=True, eq=False)
 class WorkloadCuts:
-    """A layout that is cut for queries.
+    """A layout that is cut for queries."""
 
-    Parameters
-    ----------
-    columns : tuple of int
-        Places of the clustering columns, at least one.
-    queries : tuple of JudgedQuery
-        The queries.
-    folds : tuple of Fold
-        Layouts that are cut for part of the queries.
-    """
-
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # places of the clustering columns, at least one
     queries: tuple[JudgedQuery, ...]
-    folds: tuple[Fold, ...] = ()
+    folds: tuple[Fold, ...] = ()  # layouts that are cut for part of the queries
 
     @property
     def kind(self) -> str:

@@ -67,21 +67,13 @@ _TRUNCATED = re.compile(r"truncate\((\d+)\)")
 
 @dataclass(frozen=True, eq=False)
 class ColumnBounds:
-    """Lower/upper bounds of a column, one element per data file.
-
-    Parameters
-    ----------
-    column : ClusteringColumn
-        The column.
-    lower, upper : KeyColumn
-        The bounds as keys, truncated or not; of the state ``VALUE`` where there is one.
-    valued : ndarray of float64, shape (files,)
-        The share of the rows that have a value, neither NULL nor NaN, in [0, 1]; 1 where it is not known.
-    """
+    """Lower/upper bounds of a column, one element per data file."""
 
     column: ClusteringColumn
+    # The bounds as keys, truncated or not; of the state ``VALUE`` where there is one.
     lower: KeyColumn
     upper: KeyColumn
+    # The share of the rows that have a value, neither NULL nor NaN, in [0, 1], shape (files,); 1 where it is not known.
     valued: npt.NDArray[np.float64]
 
     @property
@@ -122,24 +114,13 @@ class ColumnBounds:
 
 @dataclass(frozen=True, eq=False)
 class DataFiles:
-    """The data files of a snapshot, or some of them.
+    """The data files of a snapshot, or some of them."""
 
-    Parameters
-    ----------
-    partitions : ndarray of int64, shape (files,)
-        The number of each file's partition, from 0; files of two partitions are never rewritten together.
-    rows : ndarray of int64, shape (files,)
-        Rows of each file, deleted ones included, 0 or more.
-    sizes : ndarray of int64, shape (files,)
-        Bytes of each file, 0 or more.
-    columns : tuple of ColumnBounds
-        The clustering columns, at least one.
-    """
-
+    # The number of each file's partition, from 0, shape (files,); files of two partitions are never rewritten together.
     partitions: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-    columns: tuple[ColumnBounds, ...]
+    rows: npt.NDArray[np.int64]  # of each file, deleted ones included, 0 or more, shape (files,)
+    sizes: npt.NDArray[np.int64]  # bytes of each file, 0 or more, shape (files,)
+    columns: tuple[ColumnBounds, ...]  # the clustering columns, at least one
 
     @property
     def count(self) -> int:
@@ -236,41 +217,23 @@ _UNITS = {
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of the chart.
+    """An axis of the chart."""
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    lower, upper : ndarray of float64, shape (boxes,)
-        Where each box begins and ends: the share of the table's rows below, in [0, 1].
-    ticks : tuple of (float, str)
-        Places in [0, 1], and the values there.
-    """
-
-    name: str
+    name: str  # the column
+    # Where each box begins and ends, shape (boxes,): the share of the table's rows below, in [0, 1].
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]
-    ticks: tuple[tuple[float, str], ...]
+    ticks: tuple[tuple[float, str], ...]  # places in [0, 1], and the values there
 
 
 @dataclass(frozen=True, eq=False)
 class FileBoxes:
-    """Boxes of data files, and the sizes of all files.
+    """Boxes of data files, and the sizes of all files."""
 
-    Parameters
-    ----------
-    bounds : tuple of ColumnBounds
-        The bounds of the files that are shown, by one column or two.
-    rows : tuple of KeyColumn
-        Keys of rows in the same columns that define the scale: a place is the share of these rows below.
-    sizes : ndarray of int64, shape (files,)
-        Bytes of all files.
-    """
-
-    bounds: tuple[ColumnBounds, ...]
+    bounds: tuple[ColumnBounds, ...]  # of the files that are shown, by one column or two
+    # Keys of rows in the same columns that define the scale: a place is the share of these rows below.
     rows: tuple[KeyColumn, ...]
-    sizes: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]  # bytes of all files, shape (files,)
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -9,23 +9,17 @@ from dataclasses import dataclass
 class FileSizes:
     """A rewrite's size limits, and how many files it writes.
 
-    Parameters
-    ----------
-    target, least, most : int
-        Target size of new files, and the size range of files that are left, in bytes.
-    compression_factor : float, optional
-        Bytes of new files for each byte of their input, above 0.
-
     Examples
     --------
     >>> FileSizes.around(100)
     FileSizes(target=100, least=75, most=180, compression_factor=1.0)
     """
 
-    target: int
+    target: int  # of new files, in bytes
+    # The size range of files that are left, in bytes.
     least: int
     most: int
-    compression_factor: float = 1.0
+    compression_factor: float = 1.0  # bytes of new files for each byte of their input, above 0
 
     @staticmethod
     def around(target: int, compression_factor: float = 1.0) -> FileSizes:

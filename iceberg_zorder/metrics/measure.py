@@ -38,86 +38,41 @@ from iceberg_zorder.metrics.spread_rows import rows_for, spread_rows
 
 @dataclass(frozen=True, eq=False)
 class PredicateFacts:
-    """A condition on rows.
+    """A condition on rows."""
 
-    Parameters
-    ----------
-    text : str
-        The condition, as written.
-    read : ndarray of bool, shape (files,)
-        Data files that the metadata does not rule out.
-    """
-
-    text: str
-    read: npt.NDArray[np.bool_]
+    text: str  # the condition, as written
+    read: npt.NDArray[np.bool_]  # data files that the metadata does not rule out, shape (files,)
 
 
 @dataclass(frozen=True, eq=False)
 class TableFacts:
-    """The inputs of a report.
-
-    Parameters
-    ----------
-    table, sql_name, branch : str
-        Table name, table name in SQL, and branch.
-    snapshot_id : int or None
-        The snapshot; None without one.
-    where : str or None
-        The condition that limits the data files, if given.
-    sort_order : str
-        Sort order of the report, as a rewrite takes it.
-    files : DataFiles
-        The data files.
-    partition_names : sequence of str
-        Names of the partitions, by number; empty for unpartitioned tables.
-    metrics : sequence of str
-        Metrics mode of each clustering column.
-    sizes : FileSizes
-        A rewrite's size limits.
-    layout : LayoutRequest
-        Request for layouts; ``sizes`` has the number of files.
-    of_old_specs, with_deletes : ndarray of bool, shape (files,)
-        Files of other partition specs than the current one, and files with deletes.
-    position_delete_files, equality_delete_files : int
-        Delete files that apply to the data files; deletion vectors are position deletes.
-    history : LayoutHistory
-        The layout's history.
-    open_cost : int
-        Cost of opening a file, in bytes.
-    recommendation : Recommendation or None
-        The recommended rewrite; None for older snapshots.
-    predicates : sequence of PredicateFacts
-        Conditions to measure.
-    files_without_rows : int
-        Files whose manifest entries count no row.
-    files_below_min, files_above_max : int
-        Files outside of a rewrite's size limits, without those of rewrites to the same target size.
-    costs : tuple of float, or None
-        What a filter costs today and after a full rewrite, in bytes, as the plan says; None if it does not.
-    """
+    """The inputs of a report."""
 
     table: str
-    sql_name: str
+    sql_name: str  # the table's name in SQL
     branch: str
-    snapshot_id: int | None
-    where: str | None
-    sort_order: str
+    snapshot_id: int | None  # None without a snapshot
+    where: str | None  # the condition that limits the data files, if given
+    sort_order: str  # of the report, as a rewrite takes it
     files: DataFiles
-    partition_names: Sequence[str]
-    metrics: Sequence[str]
-    sizes: FileSizes
-    layout: LayoutRequest
-    of_old_specs: npt.NDArray[np.bool_]
-    with_deletes: npt.NDArray[np.bool_]
+    partition_names: Sequence[str]  # by number; empty for unpartitioned tables
+    metrics: Sequence[str]  # metrics mode of each clustering column
+    sizes: FileSizes  # a rewrite's size limits
+    layout: LayoutRequest  # request for layouts; ``sizes`` has the number of files
+    of_old_specs: npt.NDArray[np.bool_]  # files of other partition specs than the current one, shape (files,)
+    with_deletes: npt.NDArray[np.bool_]  # files with deletes, shape (files,)
+    # Delete files that apply to the data files; deletion vectors are position deletes.
     position_delete_files: int
     equality_delete_files: int
-    history: LayoutHistory
-    open_cost: int
-    recommendation: Recommendation | None
-    predicates: Sequence[PredicateFacts] = ()
-    files_without_rows: int = 0
+    history: LayoutHistory  # of the layout
+    open_cost: int  # cost of opening a file, in bytes
+    recommendation: Recommendation | None  # the recommended rewrite; None for older snapshots
+    predicates: Sequence[PredicateFacts] = ()  # conditions to measure
+    files_without_rows: int = 0  # files whose manifest entries count no row
+    # Files outside of a rewrite's size limits, without those of rewrites to the same target size.
     files_below_min: int = 0
     files_above_max: int = 0
+    # What a filter costs today and after a full rewrite, in bytes, as the plan says; None if it does not.
     costs: tuple[float, float] | None = None
 
 

@@ -22,19 +22,12 @@ _LAST_SINGLE_DEPTH = 16
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """How much data files overlap with others of their partition.
+    """How much data files overlap with others of their partition."""
 
-    Parameters
-    ----------
-    depths : ndarray of int64, shape (files,)
-        The number of boxes that hold the middle of the file's own box, 1 or more; 0 if the file was not measured. In
-        partitions of more than :data:`MOST_MEASURED` files, only some are measured.
-    overlaps : ndarray of int64, shape (files,)
-        The number of other boxes that overlap the file's own box.
-    """
-
+    # The number of boxes that hold the middle of the file's own box, 1 or more; 0 if the file was not measured. In
+    # partitions of more than :data:`MOST_MEASURED` files, only some are measured. Shape (files,).
     depths: npt.NDArray[np.int64]
-    overlaps: npt.NDArray[np.int64]
+    overlaps: npt.NDArray[np.int64]  # number of other boxes that overlap the file's own box, shape (files,)
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:

@@ -36,40 +36,20 @@ def read_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyCo
 
 @dataclass(frozen=True, eq=False)
 class BoundedRows:
-    """The data files of a file group, existing or predicted, and sampled rows of the group.
+    """The data files of a file group, existing or predicted, and sampled rows of the group."""
 
-    Parameters
-    ----------
-    bounds : ColumnBounds
-        The bounds of the data files.
-    sizes : ndarray of int64, shape (files,)
-        Bytes of the data files.
-    values : KeyColumn
-        The keys of sampled rows of the group.
-    rows : int
-        The number of rows of the group.
-    """
-
-    bounds: ColumnBounds
-    sizes: npt.NDArray[np.int64]
-    values: KeyColumn
-    rows: int
+    bounds: ColumnBounds  # of the data files
+    sizes: npt.NDArray[np.int64]  # bytes of the data files, shape (files,)
+    values: KeyColumn  # the keys of sampled rows of the group
+    rows: int  # the number of rows of the group
 
 
 @dataclass(frozen=True)
 class FilterRead:
-    """What a filter ``column = value`` reads on average.
+    """What a filter ``column = value`` reads on average."""
 
-    Parameters
-    ----------
-    fraction : float
-        The share of the bytes, in [0, 1].
-    files : float
-        The number of data files, 0 or more.
-    """
-
-    fraction: float
-    files: float
+    fraction: float  # the share of the bytes, in [0, 1]
+    files: float  # the number of data files, 0 or more
 
 
 def filter_read(groups: Sequence[BoundedRows], kept: Beginning | None = None) -> FilterRead | None:
@@ -184,28 +164,15 @@ def coarse(files: int, rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class LaidOutSample:
-    """A sampled file group, and the layout that divides its rows among files.
-
-    Parameters
-    ----------
-    layout : Layout
-        The layout.
-    fitted : Sample
-        The sample that it was fitted to.
-    held_out : Sample
-        A second sample of the same rows; empty if the first one has all of them.
-    rows, size : int
-        The rows and the bytes of the group, 0 or more.
-    files : int
-        The number of files that the group is written to, at least that of the layout: a file of the layout may stand
-        for several.
-    """
+    """A sampled file group, and the layout that divides its rows among files."""
 
     layout: Layout
-    fitted: Sample
-    held_out: Sample
-    rows: int
-    size: int
+    fitted: Sample  # the sample that the layout was fitted to
+    held_out: Sample  # a second sample of the same rows; empty if the first one has all of them
+    rows: int  # of the group, 0 or more
+    size: int  # bytes of the group, 0 or more
+    # The number of files that the group is written to, at least that of the layout: a file of the layout may stand for
+    # several.
     files: int
 
     @property

@@ -185,20 +185,11 @@ class _Digits:
     """Reads bytes as the digits of a number.
 
     PostgreSQL estimates ranges of text so (``convert_string_to_scalar``).
-
-    Parameters
-    ----------
-    lowest : int
-        The smallest byte that occurs; it is the digit 0.
-    base : int
-        The number of digits, 2 or more: from the smallest to the largest byte that occurs.
-    count : int
-        The number of digits that are used.
     """
 
-    lowest: int
-    base: int
-    count: int
+    lowest: int  # the smallest byte that occurs; it is the digit 0
+    base: int  # the number of digits, 2 or more: from the smallest to the largest byte that occurs
+    count: int  # the number of digits that are used
 
     @staticmethod
     def from_values(values: Sequence[bytes], prefix: int) -> _Digits:

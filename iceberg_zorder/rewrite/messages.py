@@ -173,10 +173,7 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
 def above_limit(partitions: Iterable[tuple[Reason, float]]) -> list[str]:
     """Return a message about filters that cost more than ``max-scan-ratio`` after a rewrite, and more than was planned.
 
-    Parameters
-    ----------
-    partitions : iterable of (Reason, float)
-        By partition, the reason ``scan-ratio`` of its rewrite, and by the sample the cost of a filter after it.
+    Given are for each partition the reason ``scan-ratio`` of its rewrite, and by the sample a filter's cost after it.
 
     Examples
     --------

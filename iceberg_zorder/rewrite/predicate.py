@@ -244,21 +244,13 @@ Name = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """A test of a column that is true or false in each row: where SQL has NULL, it is false.
-
-    Parameters
-    ----------
-    column : tuple of str
-        The column.
-    operator : str
-        One of :data:`OPPOSITES`, or ``<=>``, which is ``=``, but tells Spark nothing about NULL. ``LIKE`` tests for a
-        prefix of at least one character.
-    values : tuple of Value, optional
-        At least one with ``IN`` and ``NOT IN``; none with those for NULL and NaN; else one.
-    """
+    """A test of a column that is true or false in each row: where SQL has NULL, it is false."""
 
     column: Name
+    # One of :data:`OPPOSITES`, or ``<=>``, which is ``=``, but tells Spark nothing about NULL. ``LIKE`` tests for a
+    # prefix of at least one character.
     operator: str
+    # At least one with ``IN`` and ``NOT IN``; none with those for NULL and NaN; else one.
     values: tuple[Value, ...] = ()
 
 

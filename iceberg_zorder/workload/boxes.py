@@ -29,11 +29,6 @@ from iceberg_zorder.workload.normal_form import normal_form
 class Box:
     """Ranges of columns.
 
-    Parameters
-    ----------
-    ranges : tuple of (tuple of str, KeyRange)
-        Non-empty range of each limited column, sorted by name.
-
     Examples
     --------
     >>> a, b = Box.of({("a",): KeyRange((0, 1), (0, 5))}), Box.of({("a",): KeyRange((0, 4), (0, 9))})
@@ -43,7 +38,7 @@ class Box:
     (KeyRange(start=(0, 1), stop=(0, 9)), ())
     """
 
-    ranges: tuple[tuple[Name, KeyRange], ...]
+    ranges: tuple[tuple[Name, KeyRange], ...]  # non-empty range of each limited column, sorted by name
 
     @staticmethod
     def of(ranges: Mapping[Name, KeyRange]) -> Box:
@@ -104,12 +99,7 @@ Edge = tuple[int] | tuple[int, int | bytes]
 
 @dataclass(frozen=True)
 class KeyRange:
-    """A range of keys from one edge to another.
-
-    Parameters
-    ----------
-    start, stop : tuple
-        The edges; the range is empty unless the first is smaller.
+    """A range of keys from one edge to another; it is empty unless the first is smaller.
 
     Examples
     --------

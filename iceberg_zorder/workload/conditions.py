@@ -70,20 +70,12 @@ _COARSE = (Type.TIMESTAMP_S, Type.TIMESTAMP_MS, Type.SMALLDATETIME)
 
 @dataclass(frozen=True)
 class Understood:
-    """The understood part of a condition.
+    """The understood part of a condition."""
 
-    Parameters
-    ----------
-    predicate : Predicate
-        Normal form; true for every row for which the condition is true.
-    lost : tuple of str, optional
-        Reasons why the predicate may be true for more rows, in the form that follows "because".
-    unknown : dict of tuple of str to str, optional
-        Columns compared with unknown values, each with one of a workload's ``KINDS``.
-    """
-
-    predicate: Predicate
+    predicate: Predicate  # normal form; true for every row for which the condition is true
+    # Reasons why the predicate may be true for more rows, in the form that follows "because".
     lost: tuple[str, ...] = ()
+    # Columns compared with unknown values, each with one of a workload's ``KINDS``.
     unknown: Kinds = field(default_factory=dict)
 
 
@@ -138,16 +130,9 @@ def _lost(reason: str) -> Understood:
 
 
 class Conditions:
-    """Converts conditions to predicates.
+    """Converts conditions on a table, which they call ``source``, to predicates.
 
-    Parameters
-    ----------
-    table : ScannedTable
-        The table.
-    source : str
-        What the conditions call it.
-    now : datetime
-        Time of the queries, with a time zone.
+    ``now`` is the time of the queries, with a time zone.
     """
 
     def __init__(self, table: ScannedTable, source: str, now: datetime) -> None:

@@ -41,30 +41,14 @@ class Dimensions(Protocol):
 
 @dataclass(frozen=True)
 class KeyLookup:
-    """Looks up the keys of joins in one statement.
+    """Looks up the keys of joins in one statement."""
 
-    Parameters
-    ----------
-    dimensions : Dimensions
-        The other tables.
-    namespace : tuple of str
-        The namespace of names without one.
-    now : datetime
-        Time of the statement, with a time zone.
-    ranges : int
-        The most ranges of keys by which the reading engine skips files, at least 1.
-    catalogs : frozenset of str, optional
-        What statements call the catalog of the dimensions, in small letters.
-    levels : int, optional
-        The number of parts of the catalog's namespaces.
-    """
-
-    dimensions: Dimensions
-    namespace: tuple[str, ...]
-    now: datetime
-    ranges: int
-    catalogs: frozenset[str] = frozenset()
-    levels: int = 1
+    dimensions: Dimensions  # the other tables
+    namespace: tuple[str, ...]  # of names without one
+    now: datetime  # time of the statement, with a time zone
+    ranges: int  # the most ranges of keys by which the reading engine skips files, at least 1
+    catalogs: frozenset[str] = frozenset()  # what statements call the catalog of the dimensions, in small letters
+    levels: int = 1  # the number of parts of the catalog's namespaces
 
     def find(self, name: tuple[str, ...]) -> ScannedTable | None:
         """Return a dimension; None if there is no such table."""
@@ -77,23 +61,8 @@ class KeyLookup:
     ) -> tuple[exp.Expr, bool] | str | None:
         """Return the condition on a column that equals a dimension's key, and whether it has all of the scan's facts.
 
-        Parameters
-        ----------
-        dimension : ScannedTable
-            The dimension.
-        scan : Scan
-            Its scan in the statement.
-        key : str
-            Its column.
-        column : sqlglot.exp.Column
-            The column that equals the key.
-        kind : str or None
-            The column's Iceberg type, if known.
-
-        Returns
-        -------
-        tuple of (sqlglot.exp.Expr, bool), str or None
-            None if the scan's facts select all rows; a reason if the keys are not known.
+        ``kind`` is the column's Iceberg type, if known. Returns None if the scan's facts select all rows, and a reason
+        if the keys are not known.
         """
         found = dimension.column((key,))
         if found is None or not _are_equal(found[1], kind):

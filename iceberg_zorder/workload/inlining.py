@@ -29,18 +29,10 @@ each table. A statement at a limit takes up to 20 s. Real ones stay below 100 ta
 
 @dataclass(frozen=True)
 class View:
-    """A query that has a name.
-
-    Parameters
-    ----------
-    query : sqlglot.exp.Query
-        The query.
-    columns : tuple of str, optional
-        Names of its columns, if the view lists them.
-    """
+    """A query that has a name."""
 
     query: exp.Query
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # names of its columns, if the view lists them
 
 
 class Inliner:

@@ -25,15 +25,7 @@ _ONE_TABLE = ("with_", "joins", "laterals", "group", "having", "qualify")
 
 
 class JoinConditions:
-    """Finds the conditions of joins in a statement.
-
-    Parameters
-    ----------
-    lookup : KeyLookup
-        Looks up keys.
-    tables : dict of str to ScannedTable
-        The known tables, by their names in the statement.
-    """
+    """Finds the conditions of joins in a statement; ``tables`` has the known tables, by their names in it."""
 
     def __init__(self, lookup: KeyLookup, tables: Mapping[str, ScannedTable]) -> None:
         self._lookup = lookup
@@ -56,26 +48,12 @@ class JoinConditions:
     def _keys_of(
         self,
         fact: exp.Expr,
-        name: str,
-        facts: Sequence[exp.Expr],
-        all_of: Sequence[exp.Expr],
+        name: str,  # of the source that is filtered by the keys
+        facts: Sequence[exp.Expr],  # conditions that hold; those on the dimension alone select its rows
+        all_of: Sequence[exp.Expr],  # those, and all other conditions of the statement's joins
         sources: Mapping[str, exp.Expr],
     ) -> tuple[exp.Expr | None, bool]:
-        """Return a join condition's keys, and whether they have all conditions on the dimension.
-
-        Parameters
-        ----------
-        fact : sqlglot.exp.Expr
-            The condition.
-        name : str
-            The source that is filtered by the keys.
-        facts : sequence of sqlglot.exp.Expr
-            Conditions that hold; those on the dimension alone select its rows.
-        all_of : sequence of sqlglot.exp.Expr
-            Those, and all other conditions of the statement's joins.
-        sources : mapping of str to sqlglot.exp.Expr
-            The sources, by their names.
-        """
+        """Return a join condition's keys, and whether they have all conditions on the dimension."""
         if isinstance(fact, exp.In) and fact.args.get("query") and is_of_sources(fact.this, {name}):
             kind = self._type_of(sources.get(name), fact.this.name)
             return self._keys_in(fact.this, kind, fact.args["query"], [], None)
@@ -152,10 +130,7 @@ def _inside(
 ) -> tuple[exp.Expr, Sequence[exp.Expr], str, bool] | None:
     """Return the only source of a query, all facts about it, its key, and whether all conditions are among the facts.
 
-    Returns
-    -------
-    tuple, or None
-        None if the query is another one than a selection of columns.
+    Returns None if the query is not a plain selection of columns.
     """
     alias, query = source.args.get("alias"), source.this
     is_plain = not (alias is not None and alias.columns) and not any(source.args.get(each) for each in MOVED)

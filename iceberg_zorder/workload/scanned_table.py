@@ -15,16 +15,6 @@ from iceberg_zorder.rewrite.predicate import Name
 class ScannedTable:
     """A table as queries name it.
 
-    Parameters
-    ----------
-    identifier : tuple of str
-        The namespace's parts, and its own name.
-    columns : dict of tuple of str to str
-        The type of each column as Iceberg writes it, in the table's order; a struct is followed by its fields, named by
-        the parts down to them.
-    location : str, optional
-        The table's location, as DuckDB's ``iceberg_scan`` takes it.
-
     Examples
     --------
     >>> table = ScannedTable(("db", "t"), {("a",): "long"})
@@ -32,9 +22,11 @@ class ScannedTable:
     [True, True, False, False]
     """
 
-    identifier: tuple[str, ...]
+    identifier: tuple[str, ...]  # the namespace's parts, and its own name
+    # The type of each column as Iceberg writes it, in the table's order; a struct is followed by its fields, named by
+    # the parts down to them.
     columns: Mapping[Name, str]
-    location: str | None = None
+    location: str | None = None  # the table's location, as DuckDB's ``iceberg_scan`` takes it
 
     def is_named(self, parts: Sequence[str], namespace: Sequence[str] = ()) -> bool:
         """Return whether a name in a query is the table's.
@@ -95,17 +87,10 @@ class ScannedTable:
 
 @dataclass(frozen=True)
 class Scan:
-    """A scan of the table.
+    """A scan of the table."""
 
-    Parameters
-    ----------
-    node : sqlglot.exp.Table
-        The table in the qualified statement.
-    facts : tuple of sqlglot.exp.Expr
-        Conditions that its rows have to meet, qualified by the names of the scope's sources.
-    """
-
-    node: exp.Table
+    node: exp.Table  # the table in the qualified statement
+    # Conditions that its rows have to meet, qualified by the names of the scope's sources.
     facts: tuple[exp.Expr, ...]
 
 

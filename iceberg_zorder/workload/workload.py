@@ -194,24 +194,14 @@ class Workload:
 
 @dataclass(frozen=True)
 class ScanFilter:
-    """The filter of a scan.
+    """The filter of a scan."""
 
-    Parameters
-    ----------
-    filter : str
-        The filter; ``TRUE`` without one.
-    unknown : dict of str to str
-        Columns compared with unknown values, with the kind of comparison.
-    lost : tuple of (str, str)
-        Conditions that the filter leaves out in whole or in part, with the reasons.
-    joins : tuple of JoinKeys
-        The joins whose keys the filter has, with any weights.
-    """
-
-    filter: str
+    filter: str  # ``TRUE`` without one
+    # Columns compared with unknown values, with the kind of comparison.
     unknown: Mapping[str, str] = field(default_factory=dict)
+    # Conditions that the filter leaves out in whole or in part, with the reasons.
     lost: tuple[tuple[str, str], ...] = ()
-    joins: tuple[JoinKeys, ...] = ()
+    joins: tuple[JoinKeys, ...] = ()  # the joins whose keys the filter has, with any weights
 
 
 class Gathered:

@@ -33,14 +33,7 @@ def with_dimensions(table: Table, identifier: tuple[str, ...]) -> tuple[ScannedT
 class CatalogDimensions:
     """Dimensions in a table's catalog, each loaded once.
 
-    Names without a namespace are looked up in that of the large table.
-
-    Parameters
-    ----------
-    catalog : pyiceberg.catalog.Catalog
-        The catalog.
-    namespace : tuple of str
-        The large table's namespace.
+    Names without a namespace are looked up in ``namespace``, the large table's.
     """
 
     def __init__(self, catalog: Catalog, namespace: tuple[str, ...]) -> None:
@@ -67,13 +60,10 @@ class CatalogDimensions:
         return None
 
     def keys(self, dimension: ScannedTable, column: Name, filter: str) -> list[Any] | str:  # noqa: A002
-        """Return the distinct values of a column in rows that may match a filter.
+        """Return the distinct values of a column in rows that may match a filter, or the reason why they are unknown.
 
-        Returns
-        -------
-        list, or str
-            The reason for more than 10,000 values, for tables of more than 5 million rows, for those that cannot be
-            read, and after 1,000 lookups. An empty list means that no row matches.
+        They are unknown if there are more than 10,000 values, if the table has more than 5 million rows or cannot be
+        read, and after 1,000 lookups. An empty list means that no row matches.
         """
         lookup = (dimension.identifier, column, filter)
         if lookup not in self._keys:

@@ -83,16 +83,7 @@ _Part = tuple[int, DataFileTask, list[tuple[int, int]] | None]
 def compression_of(table: Table, groups: Sequence[FileGroup], rows: SampledTable | None, file_rows: int) -> Compression:
     """Read all columns of runs of neighbouring rows, to predict bytes; without Parquet files they do not change.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    groups : sequence of FileGroup
-        The file groups that ``rows`` are sampled from.
-    rows : SampledTable or None
-        Sampled rows, if any; its columns are those that a layout may have.
-    file_rows : int
-        Rows of a new file.
+    ``rows`` are sampled from ``groups`` and have the columns that a layout may have; a new file has ``file_rows`` rows.
     """
     parts = [
         (place, task, each)

@@ -43,14 +43,7 @@ _MOST_KEPT = MOST_BYTES >> 2
 
 
 class EventLogReader:
-    """Reads event logs of one application after the other.
-
-    Parameters
-    ----------
-    table : ScannedTable
-        The table.
-    gathered : Gathered
-        Counts the scans.
+    """Reads event logs of one application after the other; ``gathered`` counts the scans of the table.
 
     Examples
     --------

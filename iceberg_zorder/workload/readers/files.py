@@ -35,24 +35,12 @@ _MOST_TIMES = 1_000
 
 @dataclass(frozen=True)
 class Source:
-    """A file.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    kind : str
-        One of :data:`FORMATS`.
-    is_guess : bool, optional
-        Whether the kind was detected.
-    content : bytes, optional
-        What a pipe had; it can be read only once.
-    """
+    """A file."""
 
     path: Path
     kind: Format
-    is_guess: bool = False
-    content: bytes | None = None
+    is_guess: bool = False  # whether the kind was detected
+    content: bytes | None = None  # what a pipe had; it can be read only once
 
 
 def sources(path: Path, kind: Format | None) -> list[Source]:

@@ -33,27 +33,13 @@ _ERROR = ("errorresult", "failureinfo")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a query log.
+    """A row of a query log."""
 
-    Parameters
-    ----------
-    text : str
-        The query, or the condition.
-    weight : float
-        How often it ran.
-    namespace : tuple of str
-        Default namespace of its table names; empty if unknown.
-    at : datetime or None
-        When it ran, with a zone.
-    refusal : str or None
-        Why the row cannot be used.
-    """
-
-    text: str
-    weight: float = 1.0
-    namespace: tuple[str, ...] = ()
-    at: datetime | None = None
-    refusal: str | None = None
+    text: str  # the query, or the condition
+    weight: float = 1.0  # how often it ran
+    namespace: tuple[str, ...] = ()  # default namespace of its table names; empty if unknown
+    at: datetime | None = None  # when it ran, with a zone
+    refusal: str | None = None  # why the row cannot be used
 
 
 def plain(name: object) -> str:

@@ -75,26 +75,7 @@ class _View:
 class StatementReader:
     """Reads the statements of all sources together, so that views of one file are known in the others.
 
-    Parameters
-    ----------
-    table : ScannedTable
-        The table.
-    dialect : str, optional
-        Name of a sqlglot dialect; the default is generic SQL.
-    as_of : datetime, optional
-        Time of the statements, with a time zone; the default is the log's time, else ``now``.
-    now : datetime
-        Current time, with a time zone.
-    dimensions : Dimensions, optional
-        The tables by whose keys joins filter the table; by default, joins filter nothing.
-    readers : sequence of str, optional
-        Names of the engines that read the table, of :data:`~iceberg_zorder.workload.dimension_keys.READERS`. Each
-        reads the same share of the scans.
-
-    Raises
-    ------
-    InvalidInputError
-        When the dialect is unknown.
+    Raises InvalidInputError for an unknown dialect.
 
     Examples
     --------
@@ -110,11 +91,11 @@ class StatementReader:
         self,
         table: ScannedTable,
         *,
-        now: datetime,
-        dialect: str | None = None,
-        as_of: datetime | None = None,
-        dimensions: Dimensions | None = None,
-        readers: Sequence[str] = DEFAULT_READERS,
+        now: datetime,  # with a time zone
+        dialect: str | None = None,  # of sqlglot; None for generic SQL
+        as_of: datetime | None = None,  # time of the statements, with a time zone; None for the log's, else ``now``
+        dimensions: Dimensions | None = None,  # the tables by whose keys joins filter the table
+        readers: Sequence[str] = DEFAULT_READERS,  # of READERS; each reads the same share of the scans
     ) -> None:
         self._dialect = dialect_of(dialect)
         self._table = table
