@@ -27,7 +27,7 @@ from iceberg_zorder.figures import count
 from iceberg_zorder.pyiceberg.bounds import fix_metrics
 from iceberg_zorder.pyiceberg.catalog import renewed
 from iceberg_zorder.pyiceberg.commit.replacement import CommitManager, DanglingDeletesCommit
-from iceberg_zorder.pyiceberg.files import GroupResult, Progress, display_name, silent
+from iceberg_zorder.pyiceberg.files import FileGroup, GroupResult, Progress, display_name, silent
 from iceberg_zorder.pyiceberg.listing.listing import FileFilter, kept_fields
 from iceberg_zorder.pyiceberg.outcome import check_failures, failure, naming_commits, result_of
 from iceberg_zorder.pyiceberg.plan.layouts import sample_plan
@@ -259,7 +259,6 @@ def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> Rewr
         sampled = sample_plan(run.table, resolved, plan, run.progress, run.budget, sampling_failed)
     sampled.metrics.check()
     attempts: list[tuple[SampledPlan, list[GroupResult]]] = []
-    reason = None
     with naming_commits(commits):
         modes = _set_metrics_modes(commits, sampled)
         end_marker = sampled.end_marker
@@ -270,29 +269,37 @@ def run_plan(run: RewriteRun, resolved: ResolvedSpec, plan: RewritePlan) -> Rewr
                 break
             then, cause = "planned and rewritten again" if remaining else "given up", commits.conflicts[-1]
             _LOG.warning("%s file groups of %s are %s: %s", len(conflicting), plan.table, then, cause)
-            if remaining:
-                columns = _columns(resolved)
-                try:
-                    resolved, plan = plan_again(run.table, sampled, conflicting)
-                    if _columns(resolved) != columns:
-                        raise InvalidInputError("the columns that the table is clustered by have changed")
-                except InvalidInputError as error:
-                    # The schema or the partition spec may have changed, too.
-                    why = f"its file groups conflict with other operations and cannot be planned again: {error}"
-                    raise failure(commits, why, RewriteConflictError) from error
-                if not plan.groups:
-                    commits.forget_conflicts()
-                    reason = _why_gone(commits, len(conflicting), cause)
-                    break
-                sampled = sample_plan(run.table, resolved, plan, run.progress, run.budget, sampling_failed)
+            if not remaining:
+                break
+            resolved, plan = _planned_again(run, resolved, sampled, conflicting)
+            if not plan.groups:
+                commits.forget_conflicts()
+                attempts[-1] = replace(sampled, message=_why_gone(commits, len(conflicting), cause)), committed
+                break
+            sampled = sample_plan(run.table, resolved, plan, run.progress, run.budget, sampling_failed)
         check_failures(commits)
         if resolved.options.remove_dangling_deletes:
             dangling = DanglingDeletesCommit(run.table, branch=plan.spec.branch, snapshot_properties=run.summary)
             dangling.run()
             commits.removed_delete_files += dangling.removed
     measure = next((plan.measure for plan, _ in reversed(attempts) if plan.groups), None)
-    message = _message(attempts, reason, modes, commits)
+    message = _message(attempts, modes, commits)
     return result_of(commits, message, measure, [each for _, committed in attempts for each in committed])
+
+
+def _planned_again(
+    run: RewriteRun, resolved: ResolvedSpec, plan: SampledPlan, conflicting: Sequence[FileGroup]
+) -> tuple[ResolvedSpec, RewritePlan]:
+    """Plan file groups with conflicts again, by the same columns; raises RewriteConflictError if that is refused."""
+    try:
+        again, remaining = plan_again(run.table, plan, conflicting)
+        if _columns(again) != _columns(resolved):
+            raise InvalidInputError("the columns that the table is clustered by have changed")
+    except InvalidInputError as error:
+        # The schema or the partition spec may have changed, too.
+        why = f"its file groups conflict with other operations and cannot be planned again: {error}"
+        raise failure(run.commits, why, RewriteConflictError) from error
+    return again, remaining
 
 
 def _columns(resolved: ResolvedSpec) -> list[str]:
@@ -321,16 +328,11 @@ def _set_metrics_modes(commits: CommitManager, plan: SampledPlan) -> dict[str, s
 
 
 def _message(
-    attempts: Sequence[tuple[SampledPlan, list[GroupResult]]],
-    reason: str | None,
-    modes: Mapping[str, str],
-    commits: CommitManager,
+    attempts: Sequence[tuple[SampledPlan, list[GroupResult]]], modes: Mapping[str, str], commits: CommitManager
 ) -> str | None:
-    """Return why nothing was rewritten, then the warnings of the first plan with a commit, or else of the last one."""
+    """Return the message and the warnings of the first plan with a commit, or else of the last one."""
     waiting = commits.waiting
     plan = next((plan for plan, committed in attempts if committed), attempts[-1][0])
-    if not plan.groups:
-        reason = plan.message
     set_before = [done for intention, done in modes.items() if intention not in plan.warnings]
     warnings = [*set_before, *(modes.get(each, each) for each in plan.warnings)]
     not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
@@ -343,7 +345,7 @@ def _message(
     )
     if translated:
         _LOG.info("%s: %s", commits.name, translated)
-    return " ".join(filter(None, (reason, *warnings, not_begun, translated))) or None
+    return " ".join(filter(None, (plan.message, *warnings, not_begun, translated))) or None
 
 
 def _spec(
