@@ -254,11 +254,11 @@ def partitions_of(table: SampledTable, place: int, transform: str) -> npt.NDArra
     [-1, 0, 1, -9223372036854775808]
     """
     column = table.ranked[place]
-    found = np.full(len(column.ranks), _NULLS, np.int64)
-    found[column.states == NAN] = _NANS
+    values = np.full(len(column.ranks), _NULLS, np.int64)
+    values[column.states == NAN] = _NANS
     valued = column.states == VALUE
-    found[valued] = _of_distinct(table, place, transform)[column.ranks[valued]]
-    return found
+    values[valued] = _of_distinct(table, place, transform)[column.ranks[valued]]
+    return values
 
 
 def _of_distinct(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:

@@ -31,10 +31,10 @@ class WorkloadFiles:
     def of(paths: Sequence[Path], kind: Format | None = None, **options: str | None) -> WorkloadFiles:
         """Describe files or directories, with the options that read them."""
         # A pipe has been read, and has nothing more.
-        found = [each for path in paths if not is_pipe(path) for each in sources(path, kind)]
+        files = [each for path in paths if not is_pipe(path) for each in sources(path, kind)]
         # Rewrites do not read compressed files, which do not begin with a brace.
-        is_json = len(paths) == len(found) == 1 and found[0].kind == "workload" and _begins_with_brace(found[0].path)
-        read = [each.path for each in found] if is_json else paths
+        is_json = len(paths) == len(files) == 1 and files[0].kind == "workload" and _begins_with_brace(files[0].path)
+        read = [each.path for each in files] if is_json else paths
         given = {"format": kind, **options}
         return WorkloadFiles(
             tuple(str(each.absolute()) for each in read),

@@ -47,10 +47,10 @@ def recurring(queries: Iterable[JudgedQuery]) -> frozenset[str]:
     >>> sorted(recurring([*queries, JudgedQuery("a = 9", 5.0, (), queries[0].kinds), JudgedQuery("b", 1.0, (), ())]))
     ['a = 9', 'b']
     """
-    found: set[str] = set()
+    filters: set[str] = set()
     for _, shape in groupby(by_shape(queries), key=lambda each: each.kinds):
-        found |= set(_recurring(list(shape)))
-    return frozenset(found)
+        filters |= set(_recurring(list(shape)))
+    return frozenset(filters)
 
 
 def _recurring(shape: list[JudgedQuery]) -> Iterator[str]:

@@ -75,9 +75,13 @@ class RankedBoxes:
             column = table.ranked[place]
             ranks, flags = np.zeros((len(ranges), 2), np.int64), np.zeros((len(ranges), 3), np.bool_)
             for at, each in enumerate(ranges):
-                found = each.get(place, EVERYTHING)
-                ranks[at] = column.first(found.start), column.behind(found.stop) - 1
-                flags[at] = place in each, _holds_nan(found), not found.met(KeyRange((NULL,), (NULL + 1,))).is_empty
+                key_range = each.get(place, EVERYTHING)
+                ranks[at] = column.first(key_range.start), column.behind(key_range.stop) - 1
+                flags[at] = (
+                    place in each,
+                    _holds_nan(key_range),
+                    not key_range.met(KeyRange((NULL,), (NULL + 1,))).is_empty,
+                )
             limits.append((place, ranks, flags))
         return RankedBoxes(np.array(owners, np.int64), len(queries), tuple(limits))
 
@@ -127,9 +131,9 @@ def _met(files: SimulatedFiles, boxes: RankedBoxes) -> Iterator[tuple[npt.NDArra
         for place, ranks, flags in boxes.limits:
             low, high = ranks[some, :1], ranks[some, 1:]
             limits, nan, null = flags[some, :1], flags[some, 1:2], flags[some, 2:]
-            found = (files.upper[:, place] >= low) & (files.lower[:, place] <= high)
-            found |= (nan & files.with_nan[:, place]) | (null & files.with_null[:, place])
-            read &= found | ~limits
+            meets = (files.upper[:, place] >= low) & (files.lower[:, place] <= high)
+            meets |= (nan & files.with_nan[:, place]) | (null & files.with_null[:, place])
+            read &= meets | ~limits
         owners, begins = np.unique(boxes.queries[some], return_index=True)
         yield owners, np.logical_or.reduceat(read, begins)
 

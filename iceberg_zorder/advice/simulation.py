@@ -117,19 +117,19 @@ class Simulation:
         """
         screen = replace(self, rows=self.rows.thinned(MOST_SCREENED_ROWS))
         stages = iter(("simulate",) if screen.rows is self.rows else ("screen", "simulate", "refine"))
-        found = {
+        judged = {
             each: (self if each.folds else screen).judged(each, target_of(each))
             for each in self._told(next(stages), list(candidates))
         }
-        exact = {each for each in found if each.folds or screen.rows is self.rows}
+        exact = {each for each in judged if each.folds or screen.rows is self.rows}
         while True:
-            order = sorted(found, key=lambda each: _place(found[each]))
+            order = sorted(judged, key=lambda each: _place(judged[each]))
             wanted = [each for each in dict.fromkeys(_that_matter(order)) if each not in exact]
             if not wanted:
-                return [(each, found[each]) for each in order]
+                return [(each, judged[each]) for each in order]
             # Later rounds judge few candidates.
             for each in self._told(next(stages, None), wanted):
-                found[each] = self.judged(each, target_of(each))
+                judged[each] = self.judged(each, target_of(each))
                 exact.add(each)
 
     def _told(self, stage: str | None, candidates: Sequence[Candidate]) -> Iterator[Candidate]:

@@ -102,16 +102,16 @@ def workload_cuts(
 def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> WorkloadCuts | None:
     """Choose the columns over all rows together, ignoring groups."""
     rows = table.thinned(_ROWS_TO_CHOOSE_BY)
-    found = []
+    tried = []
     for place in tried_columns(table, queries, _MOST_TRIED):
         sample = rows.of_columns([place])
         layout = fit([table.columns[place]], sample, LayoutRequest(1))
-        found += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
-    if not found:
+        tried += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
+    if not tried:
         return None
-    wanted = query_boxes(_asked(queries), [column for _, column, _ in found])
-    chosen = choose_columns([positions for _, _, positions in found], wanted, files)
-    return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None
+    wanted = query_boxes(_asked(queries), [column for _, column, _ in tried])
+    chosen = choose_columns([positions for _, _, positions in tried], wanted, files)
+    return WorkloadCuts(tuple(tried[place][0] for place in chosen), tuple(queries)) if chosen else None
 
 
 def _asked(queries: Sequence[JudgedQuery]) -> list[tuple[tuple[Box, ...], float]]:
@@ -162,8 +162,8 @@ def choose_columns(positions: Positions, workload: QueryBoxes, files: int) -> li
         starts = np.flatnonzero(np.diff(leaf[order], prepend=-1))
         rows, ordered = np.diff(starts, append=len(order)), np.stack(positions).astype(np.uint16)[:, order]
         lows, highs = (each.reduceat(ordered, starts, axis=1) for each in (np.minimum, np.maximum))
-        found = rows * costs.of(lows, highs, np.ones(len(rows), np.int64)) * costs.weight
-        return float(found.sum()), sorted({columns[node.column] for node in tree.nodes if isinstance(node, Split)})
+        rows_read = rows * costs.of(lows, highs, np.ones(len(rows), np.int64)) * costs.weight
+        return float(rows_read.sum()), sorted({columns[node.column] for node in tree.nodes if isinstance(node, Split)})
 
     least, chosen = read(range(len(positions)))
     while chosen:

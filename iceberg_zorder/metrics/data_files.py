@@ -150,10 +150,10 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
     >>> bounds_that_are_alike(bounds, "truncate(4)").tolist()
     [True, True, False]
     """
-    found = np.zeros(len(bounds.valued), np.bool_)
+    are_alike = np.zeros(len(bounds.valued), np.bool_)
     truncated = _TRUNCATED.fullmatch(metrics_mode)
     if not truncated or bounds.column.type not in ("string", "binary"):
-        return found
+        return are_alike
     coding, last = ("utf-8", 0x10FFFF) if bounds.column.type == "string" else ("latin-1", 0xFF)
     length = int(truncated[1])
     places = np.flatnonzero(bounds.bounded).tolist()
@@ -166,8 +166,8 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
     alike = {place: pair for place, pair in pairs.items() if _is_cut(pair[0], pair[1], length, chr(last))}
     files_of = Counter(alike.values())
     for place, pair in alike.items():
-        found[place] = files_of[pair] > 1
-    return found
+        are_alike[place] = files_of[pair] > 1
+    return are_alike
 
 
 def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
@@ -183,8 +183,8 @@ def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[n
     [[False, True, False], [False, False, False]]
     """
     is_cut = _TRUNCATED.fullmatch(metrics_mode) and bounds.column.type in ("string", "binary")
-    found: npt.NDArray[np.bool_] = bounds.has_values & (bounds.lower.states == VALUE) & ~bounds.bounded
-    return found if is_cut else np.zeros(len(found), np.bool_)
+    are_endless: npt.NDArray[np.bool_] = bounds.has_values & (bounds.lower.states == VALUE) & ~bounds.bounded
+    return are_endless if is_cut else np.zeros(len(are_endless), np.bool_)
 
 
 def _is_cut(lower: str, upper: str, length: int, last: str) -> bool:

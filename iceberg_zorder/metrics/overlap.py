@@ -64,8 +64,8 @@ class Overlap:
         depths = self.depths[self.measured]
         above = np.maximum(depths, _LAST_SINGLE_DEPTH)
         doubled = _LAST_SINGLE_DEPTH << np.ceil(np.log2(above / _LAST_SINGLE_DEPTH)).astype(np.int64)
-        found, counts = np.unique(np.where(depths <= _LAST_SINGLE_DEPTH, depths, doubled), return_counts=True)
-        return {f"{upper:05d}": count for upper, count in zip(found.tolist(), counts.tolist(), strict=True)}
+        uppers, counts = np.unique(np.where(depths <= _LAST_SINGLE_DEPTH, depths, doubled), return_counts=True)
+        return {f"{upper:05d}": count for upper, count in zip(uppers.tolist(), counts.tolist(), strict=True)}
 
 
 def measure_overlap(files: DataFiles, most: int = MOST_MEASURED) -> Overlap:

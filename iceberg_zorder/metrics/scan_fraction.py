@@ -87,12 +87,12 @@ def filter_read(groups: Sequence[BoundedRows], kept: Beginning | None = None) ->
     read = (np.cumsum(steps, axis=1) + always).astype(np.float64)
     totals, weights = [0.0, 0.0], 0.0
     for group, values in zip(groups, ranks[2::3], strict=True):
-        found = values[values >= 0]
+        values_found = values[values >= 0]
         weight = group.rows / max(1, len(values))
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
-        for place, of in enumerate(read if len(found) else ()):
-            totals[place] += weight * float(np.cumsum(of[found])[-1])
-        weights += weight * len(found)
+        for place, of in enumerate(read if len(values_found) else ()):
+            totals[place] += weight * float(np.cumsum(of[values_found])[-1])
+        weights += weight * len(values_found)
     size = sum(int(group.sizes.sum()) for group in groups)
     if not weights or not size:
         return None
@@ -227,13 +227,13 @@ def scan_prediction(groups: Sequence[LaidOutSample], ordinal: int, kept: Beginni
     for place, group in enumerate(groups):
         is_held_out = group.held_out.rows > 0
         looked_for = ranks[2 * place + is_held_out]
-        found = looked_for[looked_for >= 0]
+        values_found = looked_for[looked_for >= 0]
         # A row of a group that was sampled thinly stands for more of them.
         weight = group.rows / max(1, len(looked_for))
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
-        for kind, of in enumerate(read if len(found) else ()):
-            totals[kind] += weight * float(np.cumsum(of[found])[-1])
-        weights += weight * len(found)
+        for kind, of in enumerate(read if len(values_found) else ()):
+            totals[kind] += weight * float(np.cumsum(of[values_found])[-1])
+        weights += weight * len(values_found)
     if not weights or not size:
         return None
     return FilterRead(min(1.0, totals[0] / (weights * size)), totals[1] / weights / _PARTS)

@@ -218,12 +218,12 @@ class _Digits:
             numbers, digits[:, place] = np.divmod(numbers, self.base)
         texts = (digits + np.uint8(self.lowest)).tobytes()
         starts = [lower[:prefix] for (lower, _), prefix in zip(ends, prefixes, strict=True)]
-        found = []
+        interpolated = []
         for row, place in enumerate(places.tolist()):
             lower, upper = ends[place]
             text = starts[place] + texts[row * self.count : (row + 1) * self.count]
-            found.append(lower if lower == upper else min(max(lower, text), upper))
-        return found
+            interpolated.append(lower if lower == upper else min(max(lower, text), upper))
+        return interpolated
 
     def _number(self, text: bytes) -> int:
         number = 0

@@ -105,20 +105,20 @@ def cast(value: Value, to: str, *, precision: int = 10, scale: int = 0) -> Value
     if value.type == "null":
         return value
     content = value.content
-    found: Content = None
+    converted: Content = None
     if to in ("date", "timestamp", "timestamp_ntz"):
-        found = _moment(value, to)
+        converted = _moment(value, to)
     elif to == "string":
-        found = str(content) if value.type in ("integer", "string") else None
+        converted = str(content) if value.type in ("integer", "string") else None
     elif to == "binary":
-        found = content.encode() if isinstance(content, str) else content if isinstance(content, bytes) else None
+        converted = content.encode() if isinstance(content, str) else content if isinstance(content, bytes) else None
     elif to == "boolean":
-        found = _boolean(content)
+        converted = _boolean(content)
     elif to in _WHOLE_NUMBERS or to in ("decimal", "float", "double"):
-        found = _numeric(value, to, precision, scale)
-    if found is None:
+        converted = _numeric(value, to, precision, scale)
+    if converted is None:
         raise InvalidInputError(f"{value} is not a value of type {to}")
-    return Value("integer" if to in _WHOLE_NUMBERS else to, found)
+    return Value("integer" if to in _WHOLE_NUMBERS else to, converted)
 
 
 def _boolean(content: Content) -> bool | None:

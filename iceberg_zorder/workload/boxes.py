@@ -164,7 +164,7 @@ def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...
     if operator == "<>" and at == after:
         return (NOT_NULL,)
     below, above = KeyRange(NOT_NULL.start, at), KeyRange(after, NOT_NULL.stop)
-    found = {
+    ranges = {
         "=": (KeyRange(at, after),),
         "<>": (below, above),
         "<": (below,),
@@ -172,7 +172,7 @@ def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...
         ">": (above,),
         ">=": (KeyRange(at, NOT_NULL.stop),),
     }[operator]
-    return tuple(each for each in found if not each.is_empty)
+    return tuple(each for each in ranges if not each.is_empty)
 
 
 def prefixed(type_name: str, prefix: str) -> KeyRange:
@@ -338,30 +338,30 @@ class _Boxes:
 
     def _all(self, parts: list[tuple[Box, ...]]) -> tuple[Box, ...]:
         """Intersect each box of a part with each box of the others."""
-        found: tuple[Box, ...] = (Box(()),)
+        boxes: tuple[Box, ...] = (Box(()),)
         # With too many boxes the order matters; it equals Java's.
         for part in sorted(set(parts), key=lambda part: (len(part), [place(box) for box in part])):
-            one, other = found, part
+            one, other = boxes, part
             while len(one) * len(other) > self._most:
                 if len(one) > len(other):
                     one = cover(one, (len(one) + 1) // 2)
                 else:
                     other = cover(other, (len(other) + 1) // 2)
             met = (left.met(right) for left, right in product(one, other))
-            found = cover([box for box in met if box is not None], self._most)
-        return found
+            boxes = cover([box for box in met if box is not None], self._most)
+        return boxes
 
     def _column(self, name: Name) -> tuple[Name, str]:
         if name in self._types:
             return name, self._types[name]
         lower = [part.lower() for part in name]
-        found = [each for each in self._types if [part.lower() for part in each] == lower]
-        if len(found) != 1:
+        alike = [each for each in self._types if [part.lower() for part in each] == lower]
+        if len(alike) != 1:
             shown = ".".join(name)
             raise InvalidInputError(
-                f"column '{shown}' is ambiguous when case does not count" if found else f"there is no column '{shown}'"
+                f"column '{shown}' is ambiguous when case does not count" if alike else f"there is no column '{shown}'"
             )
-        return found[0], self._types[found[0]]
+        return alike[0], self._types[alike[0]]
 
 
 def _ranges(part: Comparison, kind: str) -> tuple[KeyRange, ...]:
@@ -426,14 +426,14 @@ def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt
     >>> position_boxes(boxes, [column]).tolist()
     [[[16, 16], [0, 62]]]
     """
-    found = np.empty((len(columns), len(boxes), 2), np.int64)
+    ends = np.empty((len(columns), len(boxes), 2), np.int64)
     for place, each in enumerate(columns) if boxes else ():
         low, high = bucket_ranges([box.range(each.column.parts) for box in boxes], each.boundaries)
         # Positions of a descending column fall. The last entry serves ranges that end with the last bucket.
         positions, slices = np.append(each.positions, 0), np.stack([low, high + 1], axis=1).ravel()
-        found[place, :, 0] = np.minimum.reduceat(positions, slices)[::2]
-        found[place, :, 1] = np.maximum.reduceat(positions, slices)[::2]
-    return found
+        ends[place, :, 0] = np.minimum.reduceat(positions, slices)[::2]
+        ends[place, :, 1] = np.maximum.reduceat(positions, slices)[::2]
+    return ends
 
 
 def bucket_ranges(

@@ -202,9 +202,9 @@ class Conditions:
         if isinstance(left, exp.DateDiff) and has_columns(left) and unit_of(left) == "day":
             return self._days_between(whole, left, operator, right)
         if has_columns(right):
-            found = self._refused(whole)
-            is_own = str(found).endswith("neither a column nor a value")
-            raise _NotUnderstoodError(f"{shown(whole)} compares two columns") if is_own else found
+            refusal = self._refused(whole)
+            is_own = str(refusal).endswith("neither a column nor a value")
+            raise _NotUnderstoodError(f"{shown(whole)} compares two columns") if is_own else refusal
         if not has_columns(left):
             is_met = _is_met(value_of(left, self._now), operator, value_of(right, self._now))
             return Understood(TRUE if is_met else FALSE)
@@ -218,8 +218,8 @@ class Conditions:
         """Compare the days between two dates; of timestamps, some dialects count whole days instead of midnights."""
         end, start = node.this, node.expression
         of, given, sum_of = (start, end, exp.Sub) if has_columns(start) else (end, start, exp.Add)
-        found = self._scalar(of)
-        if has_columns(given) or not (node.args.get("date_part_boundary") or found.unit or found.kind == "date"):
+        scalar = self._scalar(of)
+        if has_columns(given) or not (node.args.get("date_part_boundary") or scalar.unit or scalar.kind == "date"):
             raise self._refused(whole)
         other = sum_of(this=exp.cast(given.copy(), "date"), expression=days.copy())
         return self._comparison(
@@ -264,8 +264,8 @@ class Conditions:
     def _like(self, node: exp.Expr, negated: bool) -> Understood:
         escape = str(value_of(node.expression, self._now).content) if isinstance(node, exp.Escape) else None
         node = node.this if isinstance(node, exp.Escape) else node
-        found = self._scalar(node.this)
-        if not isinstance(node, exp.Like | exp.StartsWith) or found != _Scalar(found.name, "string"):
+        scalar = self._scalar(node.this)
+        if not isinstance(node, exp.Like | exp.StartsWith) or scalar != _Scalar(scalar.name, "string"):
             raise self._refused(node)
         negated = negated != bool(node.args.get("negate"))
         try:
@@ -273,18 +273,20 @@ class Conditions:
         except UnknownValueError:
             if has_columns(node.expression):
                 raise self._refused(node.expression) from None
-            return self._unknown(found, "<>" if negated else "prefix")
+            return self._unknown(scalar, "<>" if negated else "prefix")
         if not isinstance(pattern, str):
             return Understood(FALSE)
         if isinstance(node, exp.StartsWith):
-            return _prefixed(found.name, pattern, negated)
+            return _prefixed(scalar.name, pattern, negated)
         text, rest = _literal_beginning(pattern, escape)
         if rest.strip("%"):
             reason = f"LIKE '{pattern}' matches more than a prefix"
-            return _lost(reason) if negated or not text else replace(_prefixed(found.name, text, False), lost=(reason,))
+            return (
+                _lost(reason) if negated or not text else replace(_prefixed(scalar.name, text, False), lost=(reason,))
+            )
         if rest:
-            return _prefixed(found.name, text, negated)
-        return _tested(found.name, "=", Value("string", text), negated=negated)
+            return _prefixed(scalar.name, text, negated)
+        return _tested(scalar.name, "=", Value("string", text), negated=negated)
 
     def _scalar(self, node: exp.Expr) -> _Scalar:
         """Return the column of an expression, and the expression's kind."""
@@ -301,24 +303,24 @@ class Conditions:
         of = node.expression if isinstance(node, exp.Extract) else node.this
         if not isinstance(node, _UNDERSTOOD) or not isinstance(of, exp.Expr) or not has_columns(of):
             raise self._refused(node)
-        found = self._scalar(of)
+        scalar = self._scalar(of)
         # A precision, such as decimal(2, 0) or timestamp(0), may round or truncate values, or make them NULL.
         is_narrowing = isinstance(node, exp.Cast) and (node.to.expressions or node.to.this in _COARSE)
         has_zone = node.args.get("zone") or (isinstance(node, exp.Datetime) and node.expression)
-        if found.default is not None or is_narrowing or has_zone:
+        if scalar.default is not None or is_narrowing or has_zone:
             raise self._refused(node)
-        if isinstance(node, exp.Cast) and not found.kind.startswith(("date", "timestamp")):
-            is_text = found.kind == "string" and node.to.this in _TEXTS
-            if not is_text and node.to.this not in _WIDER.get(found.kind.partition("(")[0], ()):
-                raise _NotUnderstoodError(f"{shown(node)} does not keep the order of {found.kind}")
-            return found
-        return self._of_moment(node, found)
+        if isinstance(node, exp.Cast) and not scalar.kind.startswith(("date", "timestamp")):
+            is_text = scalar.kind == "string" and node.to.this in _TEXTS
+            if not is_text and node.to.this not in _WIDER.get(scalar.kind.partition("(")[0], ()):
+                raise _NotUnderstoodError(f"{shown(node)} does not keep the order of {scalar.kind}")
+            return scalar
+        return self._of_moment(node, scalar)
 
-    def _of_moment(self, node: exp.Expr, found: _Scalar) -> _Scalar:
-        if not found.kind.startswith(("date", "timestamp")) or found.form is not None:
+    def _of_moment(self, node: exp.Expr, scalar: _Scalar) -> _Scalar:
+        if not scalar.kind.startswith(("date", "timestamp")) or scalar.form is not None:
             raise self._refused(node)
         if isinstance(node, TIMESTAMPS) or (isinstance(node, exp.Cast) and node.is_type(*_TIMESTAMP_TYPES)):
-            return found
+            return scalar
         unit, form = "day", None
         if isinstance(node, exp.Year | exp.Extract | exp.TimeToStr):
             form = format_of(node) if isinstance(node, exp.TimeToStr) else "%Y"
@@ -329,10 +331,12 @@ class Conditions:
             unit = unit_of(node)
         if unit not in _UNITS or isinstance(node.args.get("unit"), exp.WeekStart):
             raise self._refused(node)
-        coarser = max(unit, found.unit or unit, key=_UNITS.index)
-        if coarser != "week" and "week" in (unit, found.unit):
+        coarser = max(unit, scalar.unit or unit, key=_UNITS.index)
+        if coarser != "week" and "week" in (unit, scalar.unit):
             raise _NotUnderstoodError(f"{shown(node)} mixes weeks with months or years")
-        return replace(found, unit=None if (coarser, found.kind, form) == ("day", "date", None) else coarser, form=form)
+        return replace(
+            scalar, unit=None if (coarser, scalar.kind, form) == ("day", "date", None) else coarser, form=form
+        )
 
     def _unknown(self, scalar: _Scalar, operator: str) -> Understood:
         """Return the result for a comparison with an unknown value, such as a parameter."""

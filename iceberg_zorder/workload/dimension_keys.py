@@ -64,8 +64,11 @@ class KeyLookup:
         ``kind`` is the column's Iceberg type, if known. Returns None if the scan's facts select all rows, and a reason
         if the keys are not known.
         """
-        found = dimension.column((key,))
-        if found is None or not _are_equal(found[1], kind):
+        column_of_key = dimension.column((key,))
+        if column_of_key is None:
+            return None
+        key_name, key_type = column_of_key
+        if not _are_equal(key_type, kind):
             return None
         if all(holds_for_equals(fact) and {each.name for each in columns_in(fact)} <= {key} for fact in scan.facts):
             # Such conditions on the key alone are the column's already.
@@ -73,11 +76,11 @@ class KeyLookup:
         of_dimension = scan_filter(scan, dimension, self.now)
         if of_dimension.filter == FULL_SCAN:
             return None
-        keys = self.dimensions.keys(dimension, found[0], of_dimension.filter)
+        keys = self.dimensions.keys(dimension, key_name, of_dimension.filter)
         if isinstance(keys, str):
             return f"its keys are not known: {keys}"
         condition = key_condition(column, keys, self.ranges)
-        name = f"{'.'.join(dimension.identifier)}.{column_text(found[0])}"
+        name = f"{'.'.join(dimension.identifier)}.{column_text(key_name)}"
         condition.meta[JOINED] = JoinKeys(name, of_dimension.filter, len(keys), 0.0)
         return condition, not of_dimension.lost and not of_dimension.unknown
 

@@ -69,10 +69,10 @@ class Inliner:
             if isinstance(each, exp.Identifier):
                 each.set("this", each.name.lower())
                 each.set("quoted", True)
-        found = root.unnest()
-        found.pop()
-        assert isinstance(found, exp.Query)  # noqa: S101 - what is inside a subquery
-        return found
+        inlined_query = root.unnest()
+        inlined_query.pop()
+        assert isinstance(inlined_query, exp.Query)  # noqa: S101 - what is inside a subquery
+        return inlined_query
 
     def _inline(self, node: exp.Expr, names: Mapping[str, View], inside: tuple[int, ...]) -> None:
         with_ = node.args.get("with_")
@@ -143,12 +143,12 @@ class Inliner:
         _rename(node, parts[-1], name)
 
     def _view(self, parts: Sequence[str], inside: tuple[int, ...]) -> View | None:
-        found = self._views(parts) if parts else None
-        if found is None or id(found.query) in inside:
+        view = self._views(parts) if parts else None
+        if view is None or id(view.query) in inside:
             return None
-        holder = exp.Subquery(this=found.query.copy())
-        self._inline(holder, {}, (*inside, id(found.query)))
-        return View(holder.this, found.columns)
+        holder = exp.Subquery(this=view.query.copy())
+        self._inline(holder, {}, (*inside, id(view.query)))
+        return View(holder.this, view.columns)
 
     def _is_own(self, node: exp.Table, parts: Sequence[str]) -> bool:
         function = node.this
@@ -181,11 +181,11 @@ def _subquery(node: exp.Table, view: View) -> exp.Subquery:
     columns = [each.copy() for each in alias.columns] if alias is not None else []
     columns = columns or [exp.to_identifier(each) for each in view.columns]
     given = exp.TableAlias(this=exp.to_identifier(node.alias or node.name), columns=columns)
-    found = exp.Subquery(this=view.query.copy(), alias=given)
+    subquery = exp.Subquery(this=view.query.copy(), alias=given)
     for key in MOVED:
         if node.args.get(key):
-            found.set(key, node.args[key])
-    return found
+            subquery.set(key, node.args[key])
+    return subquery
 
 
 _ITSELF = View(exp.Select())

@@ -39,11 +39,11 @@ class JoinConditions:
         sources = {each.alias_or_name: each for each in (select.args["from_"].this, *(join.this for join in selected))}
         # Conditions of joins before the source are not among its facts, but may be about its dimensions.
         all_of = [*facts, *(each for join in selected for each in conjuncts(join.args.get("on")))]
-        found: list[exp.Expr] = []
+        conditions: list[exp.Expr] = []
         for each in facts:
             keys, is_whole = self._keys_of(each, name, facts, all_of, sources)
-            found += [*([keys] if keys is not None else []), *([] if is_whole else [each])]
-        return found
+            conditions += [*([keys] if keys is not None else []), *([] if is_whole else [each])]
+        return conditions
 
     def _keys_of(
         self,
@@ -74,10 +74,10 @@ class JoinConditions:
     def _type_of(self, source: exp.Expr | None, name: str) -> str | None:
         """Return the Iceberg type of a source's column; None if it is not known."""
         while isinstance(source, exp.Subquery):
-            found = _inside(source, (), name)
-            if found is None:
+            inside = _inside(source, (), name)
+            if inside is None:
                 return None
-            source, _, name, _ = found
+            source, _, name, _ = inside
         if not isinstance(source, exp.Table):
             return None
         table = self._tables.get(source.name)
@@ -95,10 +95,10 @@ class JoinConditions:
         """Return the keys of a table, or of a query of one table; its only column is the key if none is given."""
         is_whole = True
         while isinstance(source, exp.Subquery):
-            found = _inside(source, facts, key)
-            if found is None:
+            inside = _inside(source, facts, key)
+            if inside is None:
                 return None, False
-            source, facts, key, is_whole_inside = found
+            source, facts, key, is_whole_inside = inside
             is_whole = is_whole and is_whole_inside
         # The table itself is no dimension: its keys would be read from all of it.
         dimension = self._tables.get(source.name) if source.name != OWN_TABLE else None

@@ -101,16 +101,16 @@ class CatalogDimensions:
         key = table.schema().find_field(".".join(column), case_sensitive=False)
         # PyIceberg takes a partition's column that files lack for NULL, unless it is selected.
         names = [table.schema().find_column_name(each.field_id) or "" for each in (key, *fields)]
-        found = table.scan(where, selected_fields=tuple(names), case_sensitive=False).to_arrow()
-        keys = pc.unique(found.column(names[0])).drop_null()
+        rows_read = table.scan(where, selected_fields=tuple(names), case_sensitive=False).to_arrow()
+        keys = pc.unique(rows_read.column(names[0])).drop_null()
         return f"more than {MOST_KEYS:,} keys of {name} match" if len(keys) > MOST_KEYS else keys.to_pylist()
 
     def _table(self, identifier: tuple[str, ...]) -> Table | None:
         if identifier not in self._tables:
             try:
-                found = self._catalog.load_table(identifier)
-                check_loaded(found)
-                self._tables[identifier] = found
+                table = self._catalog.load_table(identifier)
+                check_loaded(table)
+                self._tables[identifier] = table
             except (NoSuchTableError, NoSuchNamespaceError):
                 self._tables[identifier] = None
             except Exception as error:  # catalogs raise errors of many kinds

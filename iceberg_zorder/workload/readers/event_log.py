@@ -80,12 +80,12 @@ class EventLogReader:
                 event = json.loads(line)
                 execution = hash(event.get("executionId"))
                 root = hash(event.get("rootExecutionId", event.get("executionId")))
-                found = [*_scans(event.get("sparkPlanInfo") or {})] if is_start else []
+                in_plan = [*_scans(event.get("sparkPlanInfo") or {})] if is_start else []
             except (ValueError, TypeError, AttributeError, RecursionError):
                 self._gathered.miss("statement", line[:100], "it is not an event of Spark, or is too long", 1.0)
                 continue
             if is_start:
-                scans = [(None if is_cached else root, text) for text, is_cached in found]
+                scans = [(None if is_cached else root, text) for text, is_cached in in_plan]
                 running.setdefault(execution, []).append(scans)
                 kept += _size([scans])
                 while kept > _MOST_KEPT:
@@ -111,13 +111,13 @@ class EventLogReader:
     def _scan(self, text: str, *, has_failed: bool) -> bool:
         """Count a scan if it reads the table; return whether it does."""
         is_long = len(text) > MOST_CHARACTERS
-        found = None if is_long else _parts_of(text)
-        name, filters, runtime = found or (text.removeprefix("BatchScan ").partition("[")[0], "", "")
+        parts = None if is_long else _parts_of(text)
+        name, filters, runtime = parts or (text.removeprefix("BatchScan ").partition("[")[0], "", "")
         own = ".".join(self._table.identifier).lower()
         given = re.sub(r"\.(branch|tag)_[^.]*$", "", name.lower())
         if given != own and not given.endswith(f".{own}"):
             return False
-        if found is None:
+        if parts is None:
             is_known = is_long or "filters=" in text
             why = "it is too long" if is_long else "this kind of scan is not known"
             if is_known:
@@ -143,8 +143,8 @@ def _size(executions: list[_Scans]) -> int:
 
 def _parts_of(text: str) -> tuple[str, str, str] | None:
     """Return the table, the filters and the runtime filters of a scan; None if it is not one of Iceberg."""
-    scan, found, runtime = text.rpartition(" RuntimeFilters: [")
-    if not found or not runtime.endswith("]"):
+    scan, separator, runtime = text.rpartition(" RuntimeFilters: [")
+    if not separator or not runtime.endswith("]"):
         return None
     begin = _BEGIN.search(scan)
     end = _AFTER_NAME.search(scan, begin.end()) if begin else None
@@ -199,8 +199,8 @@ def _read_moment(literal: exp.Literal, table: ScannedTable) -> None:
     column = literal.parent.this if literal.parent is not None else None
     if not literal.is_int or not isinstance(column, exp.Column):
         return
-    found = table.column([column.name])
-    kind = "" if found is None else found[1]
+    known = table.column([column.name])
+    kind = "" if known is None else known[1]
     try:
         if kind == "date":
             day = (_EPOCH + timedelta(days=int(literal.name))).date()

@@ -76,13 +76,13 @@ def json_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row]:
     if len(text) > MOST_OF_JSON and re.match(r"\s*(?:\[|\{\s*\n)", text):
         raise TooLargeError(f"its JSON is larger than {MOST_OF_JSON >> 20} MiB: write an object a line, or CSV")
     try:
-        found = json.loads(text) if len(text) <= MOST_OF_JSON else None
+        parsed = json.loads(text) if len(text) <= MOST_OF_JSON else None
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("["):
             raise InvalidInputError(f"it is not valid JSON: {error}") from error
-        found = None
-    values: Iterable[Any] = found if isinstance(found, list) else [found]
-    if found is None:
+        parsed = None
+    values: Iterable[Any] = parsed if isinstance(parsed, list) else [parsed]
+    if parsed is None:
         values = (_of_line(line, wanted[0]) for line in io.StringIO(text))
     yield from _rows((_flat(value) for value in values if isinstance(value, dict)), wanted, "it")
 
@@ -99,20 +99,20 @@ def _of_line(line: str, key: str) -> Any:
 
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten nested objects; less deeply nested keys win."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     objects = [value]
     while objects:
         value = objects.pop()
         for key, inner in value.items():
             if not isinstance(inner, Mapping) or plain(key) in _ERROR:
-                found.setdefault(key, inner)
+                flat.setdefault(key, inner)
         objects += [inner for inner in reversed([*value.values()]) if isinstance(inner, Mapping)]
     # Of keys that are alike but for their case or underscores, the last one counts.
-    return dict(reversed(found.items()))
+    return dict(reversed(flat.items()))
 
 
 def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: str) -> Iterator[Row]:
-    found: dict[object, Row] = {}
+    rows: dict[object, Row] = {}
     failed: set[object] = set()
     is_any = is_known = False
     for record in records:
@@ -124,16 +124,16 @@ def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: s
         if name is None or (name == "message" and fields.get("type") not in (None, "QueryLog")):
             continue
         known = next((str(fields[each]) for each in _ID if fields.get(each) not in (None, "")), None)
-        identity = len(found) if known is None or name == "message" else known
+        identity = len(rows) if known is None or name == "message" else known
         # Logs have a row when a statement begins, and another one when it ends.
-        if identity not in found:
+        if identity not in rows:
             try:
-                found[identity] = _row(fields, str(fields[name]))
+                rows[identity] = _row(fields, str(fields[name]))
             except OverflowError as error:
-                found[identity] = Row(str(fields[name]), refusal=f"its row cannot be read: {error}")
+                rows[identity] = Row(str(fields[name]), refusal=f"its row cannot be read: {error}")
         if any(_FAILED.match(str(fields.get(each))) for each in _STATE) or any(fields.get(each) for each in _ERROR):
             failed.add(identity)
-    for key, row in found.items():
+    for key, row in rows.items():
         yield replace(row, refusal=FAILED) if key in failed else row
     if is_any and not is_known:
         raise InvalidInputError(f"{what} has no column named {', '.join(wanted[:-1])} or {wanted[-1]}")
@@ -148,7 +148,7 @@ def _row(fields: Mapping[str, Any], text: str) -> Row:
     if not 0 <= weight < math.inf:
         return Row(text, refusal=f"its count is '{given!s:.100}'")
     schema = next((str(fields[each]) for each in _NAMESPACE if fields.get(each)), "")
-    at = next((found for each in _TIME if (found := _moment(fields.get(each))) is not None), None)
+    at = next((moment for each in _TIME if (moment := _moment(fields.get(each))) is not None), None)
     return Row(text, weight, tuple(part for part in schema.split(".") if part), at)
 
 

@@ -125,8 +125,8 @@ class StatementReader:
         statements = list(self._statements.values())
         with _quiet():
             views = self._views(statements)
-            found = [catalogs_in(view.definition.query, self._table, ()) for view in views]
-            self._catalogs_of_views = frozenset().union(*found)
+            catalogs = [catalogs_in(view.definition.query, self._table, ()) for view in views]
+            self._catalogs_of_views = frozenset().union(*catalogs)
             names = {self._table.identifier[-1].lower(), *(view.name[-1].lower() for view in views)}
             if self._table.location is not None:
                 names.add("iceberg_scan")
@@ -174,7 +174,7 @@ class StatementReader:
         now: datetime,
     ) -> list[tuple[int, ScanFilter]]:
         """Return the filters of a statement's scans, each with the number of readers that skip files by it."""
-        found: list[tuple[int, ScanFilter]] = []
+        filters: list[tuple[int, ScanFilter]] = []
         for ranges, readers in self._ranges.items():
             lookup = None
             if ranges and self._dimensions is not None:
@@ -188,11 +188,11 @@ class StatementReader:
                     raise
                 # Dimensions change: a statement may name a column that one no longer has.
                 scans = find_scans(parsed, self._table, self._dialect, view, namespace)
-            found += [(readers, scan_filter(scan, self._table, now)) for scan in scans]
-        return found
+            filters += [(readers, scan_filter(scan, self._table, now)) for scan in scans]
+        return filters
 
     def _views(self, statements: list[_Statement]) -> list[_View]:
-        found = []
+        views = []
         for place, statement in enumerate(statements):
             if not _VIEW.search(statement.text, 0, MOST_CHARACTERS):
                 continue
@@ -210,8 +210,8 @@ class StatementReader:
                 if table is not None:
                     name = tuple(part.name for part in table.parts)
                     is_temporary = parsed.find(exp.TemporaryProperty) is not None
-                    found.append(_View(place, name, View(query, columns), is_temporary))
-        return found
+                    views.append(_View(place, name, View(query, columns), is_temporary))
+        return views
 
     def _parsed(self, text: str) -> exp.Expr | None:
         if not text:
@@ -292,16 +292,16 @@ def _with_steps(text: str, dialect: Dialect) -> str:
     >>> _with_steps("FROM t |> LIMIT 3 |> WHERE a = 1", Dialect.get_or_raise(None))
     'FROM t |> LIMIT 3 |> SELECT * |> WHERE a = 1'
     """
-    found, done, is_cut = "", 0, [False]
+    extended, done, is_cut = "", 0, [False]
     for token in dialect.tokenize(text) if "|>" in text else ():
         if token.token_type == TokenType.L_PAREN:
             is_cut.append(False)
         elif token.token_type == TokenType.R_PAREN and len(is_cut) > 1:
             is_cut.pop()
         elif token.token_type == TokenType.PIPE_GT and is_cut[-1]:
-            found, done, is_cut[-1] = f"{found}{text[done : token.start]}|> SELECT * ", token.start, False
+            extended, done, is_cut[-1] = f"{extended}{text[done : token.start]}|> SELECT * ", token.start, False
         is_cut[-1] = is_cut[-1] or token.token_type in _CUTS
-    return found + text[done:]
+    return extended + text[done:]
 
 
 def _with_plain_names(parsed: exp.Expr, dialect: Dialect) -> exp.Expr:
