@@ -17,44 +17,24 @@ SETS = ("sort", "zorder")
 
 @dataclass(frozen=True)
 class JudgedLayout:
-    """A layout, and how much of it queries read.
+    """A layout, and how much of it queries read."""
 
-    Parameters
-    ----------
-    kind : str
-        ``today``, ``sort``, ``zorder``, ``workload`` or ``partition``.
-    layout : str
-        The sort order, the partition field, or ``workload(a, b)`` for cuts from the workload; empty for ``today``.
-    columns : tuple of str
-        Columns of the layout.
-    files : int
-        Number of data files.
-    bytes_per_query, files_per_query : float
-        Bytes and number of the data files that a query with a filter reads: weighted averages. Cuts from the workload
-        are judged by cross-validation: each query counts with a layout that was cut for other queries.
-    cost_per_query : float
-        Those bytes, plus the open cost of those files, plus the cost of planning among all files; in bytes.
-    chosen_by_cost : float
-        Cost per query, including the extra cost of full scans.
-    margin : float
-        Standard error of the saved cost per query. It shrinks with the number of filters.
-    bytes : int
-        Bytes of all data files. They differ between layouts, because the order of rows changes compression.
-    target_file_size_bytes : int or None, optional
-        Target file size, if the layout needs another one than a rewrite takes by itself.
-    """
-
-    kind: str
+    kind: str  # ``today``, ``sort``, ``zorder``, ``workload`` or ``partition``
+    # The sort order, the partition field, or ``workload(a, b)`` for cuts from the workload; empty for ``today``.
     layout: str
-    columns: tuple[str, ...]
-    files: int
+    columns: tuple[str, ...]  # of the layout
+    files: int  # number of data files
+    # Bytes and number of the data files that a query with a filter reads: weighted averages. Cuts from the workload are
+    # judged by cross-validation: each query counts with a layout that was cut for other queries.
     bytes_per_query: float
     files_per_query: float
+    # Those bytes, plus the open cost of those files, plus the cost of planning among all files; in bytes.
     cost_per_query: float
-    chosen_by_cost: float
-    margin: float
+    chosen_by_cost: float  # cost per query, including the extra cost of full scans
+    margin: float  # standard error of the saved cost per query; it shrinks with the number of filters
+    # Bytes of all data files. They differ between layouts, because the order of rows changes compression.
     bytes: int
-    target_file_size_bytes: int | None = None
+    target_file_size_bytes: int | None = None  # None if the layout needs no other size than a rewrite takes by itself
 
     @property
     def is_set(self) -> bool:
@@ -82,47 +62,24 @@ class DailySavings:
 
 @dataclass(frozen=True)
 class RewriteCost:
-    """What a rewrite costs, and after how many queries it pays.
+    """What a rewrite costs, and after how many queries it pays."""
 
-    Parameters
-    ----------
-    read_bytes, written_bytes : int
-        Bytes of data files.
-    saved_cost_per_query : float
-        Saved cost per query with a filter, less the extra cost of full scans; bytes read and open costs, in bytes.
-    pays_after_queries : float
-        Number of such queries that save as much as the rewrite reads, writes and opens.
-    pays_after_days : float or None
-        The same in days; None if the number of queries a day is unknown.
-    cpu_seconds : mapping of str to float
-        CPU seconds of the rewrite by engine, at rates measured on TPC-H.
-    saved_per_day : DailySavings or None
-        Savings a day; None if the number of queries a day is unknown.
-    """
-
-    read_bytes: int
-    written_bytes: int
+    read_bytes: int  # of data files
+    written_bytes: int  # of data files
+    # Saved cost per query with a filter, less the extra cost of full scans; bytes read and open costs, in bytes.
     saved_cost_per_query: float
-    pays_after_queries: float
-    pays_after_days: float | None
-    cpu_seconds: Mapping[str, float]
-    saved_per_day: DailySavings | None
+    pays_after_queries: float  # number of such queries that save as much as the rewrite reads, writes and opens
+    pays_after_days: float | None  # the same in days; None if the number of queries a day is unknown
+    cpu_seconds: Mapping[str, float]  # of the rewrite, by engine, at rates measured on TPC-H
+    saved_per_day: DailySavings | None  # None if the number of queries a day is unknown
 
 
 @dataclass(frozen=True)
 class FileSize:
-    """The shown layout with another file size.
-
-    Parameters
-    ----------
-    target_file_size_bytes, files : int
-        Target size and resulting number of files.
-    bytes_per_query, files_per_query, cost_per_query : float
-        As in :class:`JudgedLayout`.
-    """
+    """The shown layout with another file size; averages per query as in :class:`JudgedLayout`."""
 
     target_file_size_bytes: int
-    files: int
+    files: int  # the resulting number of files
     bytes_per_query: float
     files_per_query: float
     cost_per_query: float
@@ -130,25 +87,14 @@ class FileSize:
 
 @dataclass(frozen=True)
 class Caution:
-    """A warning with its reason.
+    """A warning with its reason."""
 
-    Parameters
-    ----------
-    kind : str
-        ``never-filtered``, ``full-scans``, ``point-lookups``, ``no-bounds``, ``joined``, ``small-table``,
-        ``partitions-do-it``, ``rewrite-due`` or ``not-judged``.
-    columns : tuple of str
-        The columns concerned; may be empty.
-    message : str
-        The problem and its consequence.
-    statement : str or None
-        A statement to paste, if there is one.
-    """
-
+    # ``never-filtered``, ``full-scans``, ``point-lookups``, ``no-bounds``, ``joined``, ``small-table``,
+    # ``partitions-do-it``, ``rewrite-due`` or ``not-judged``.
     kind: str
-    columns: tuple[str, ...]
-    message: str
-    statement: str | None = None
+    columns: tuple[str, ...]  # the columns concerned; may be empty
+    message: str  # the problem and its consequence
+    statement: str | None = None  # a statement to paste, if there is one
 
 
 @dataclass(frozen=True)

@@ -18,39 +18,26 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """A clustering column.
-
-    Parameters
-    ----------
-    name, field, type, metrics_mode : str
-        Column name, full name in properties, Iceberg type, and metrics mode.
-    scan_fraction : float or None
-        Share of the bytes that ``column = value`` reads, in [0, 1]: average over values spread between the bounds; None
-        if no row has a value.
-    attainable : float or None
-        Predicted scan fraction after a full rewrite.
-    average_file_count, attainable_file_count : float or None
-        Average number of data files that the same filters read, today and predicted after a full rewrite.
-    files_without_bounds, bytes_without_bounds : int
-        Data files with values but without bounds.
-    files_with_alike_bounds, bytes_with_alike_bounds : int
-        Data files whose truncated bounds equal those of other files.
-    files_without_upper_bounds, bytes_without_upper_bounds : int
-        Data files that lack only the upper bound, because no truncated value is above their values.
-    """
+    """A clustering column."""
 
     name: str
-    field: str
-    type: str
+    field: str  # full name in properties
+    type: str  # Iceberg's
     metrics_mode: str
+    # Share of the bytes that ``column = value`` reads, in [0, 1]: average over values spread between the bounds; None
+    # if no row has a value.
     scan_fraction: float | None
-    attainable: float | None
+    attainable: float | None  # predicted scan fraction after a full rewrite
+    # Average number of data files that the same filters read, today and predicted after a full rewrite.
     average_file_count: float | None
     attainable_file_count: float | None
+    # Data files with values but without bounds.
     files_without_bounds: int
     bytes_without_bounds: int
+    # Data files whose truncated bounds equal those of other files.
     files_with_alike_bounds: int
     bytes_with_alike_bounds: int
+    # Data files that lack only the upper bound, because no truncated value is above their values.
     files_without_upper_bounds: int = 0
     bytes_without_upper_bounds: int = 0
 
@@ -77,24 +64,12 @@ class QueryRead:
 
 @dataclass(frozen=True)
 class WorkloadRead:
-    """What a workload's queries read.
+    """What a workload's queries read."""
 
-    Parameters
-    ----------
-    queries : int
-        Number of distinct queries.
-    scan_fraction : float or None
-        Average share of the bytes that a query reads, in [0, 1]; None without bytes.
-    average_file_count : float
-        Average number of data files that a query reads.
-    costliest : tuple of QueryRead
-        Queries with the largest total reads (weight times bytes), largest first.
-    """
-
-    queries: int
-    scan_fraction: float | None
-    average_file_count: float
-    costliest: tuple[QueryRead, ...]
+    queries: int  # number of distinct queries
+    scan_fraction: float | None  # average share of the bytes that a query reads, in [0, 1]; None without bytes
+    average_file_count: float  # average number of data files that a query reads
+    costliest: tuple[QueryRead, ...]  # queries with the largest total reads (weight times bytes), largest first
 
 
 @dataclass(frozen=True)
@@ -129,53 +104,25 @@ class SizeReport:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The rewrite that a report recommends, with its columns, filter and branch.
+    """The rewrite that a report recommends, with its columns, filter and branch."""
 
-    Parameters
-    ----------
-    files, bytes : int
-        Data files to rewrite.
-    expected_files : int
-        Expected number of new data files.
-    saved_bytes : float
-        Predicted savings of a filter: bytes read and open costs, in bytes.
-    reason : str
-        Reason for the rewrite, or for doing nothing.
-    command : str or None
-        Command that runs the rewrite; None if there is nothing to do.
-    """
-
-    files: int
-    bytes: int
-    expected_files: int
-    saved_bytes: float
-    reason: str
-    command: str | None
+    files: int  # data files to rewrite
+    bytes: int  # of these files
+    expected_files: int  # expected number of new data files
+    saved_bytes: float  # predicted savings of a filter: bytes read and open costs, in bytes
+    reason: str  # for the rewrite, or for doing nothing
+    command: str | None  # runs the rewrite; None if there is nothing to do
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem or a fact that affects skipping.
+    """A problem or a fact that affects skipping."""
 
-    Parameters
-    ----------
-    code : str
-        Kind of finding; ``docs/do/read-a-report.md`` lists them.
-    severity : str
-        ``error`` if no layout can make files skippable, ``warning`` if an action pays, else ``info``.
-    message : str
-        One sentence.
-    evidence : mapping of str to object
-        Figures behind the message.
-    command : str or None
-        Command that fixes the problem, if there is one.
-    """
-
-    code: str
-    severity: Severity
-    message: str
-    evidence: Mapping[str, Any]
-    command: str | None = None
+    code: str  # kind of finding; ``docs/do/read-a-report.md`` lists them
+    severity: Severity  # ``error`` if no layout can make files skippable, ``warning`` if an action pays, else ``info``
+    message: str  # one sentence
+    evidence: Mapping[str, Any]  # figures behind the message
+    command: str | None = None  # fixes the problem, if there is one
 
 
 @dataclass(frozen=True)

@@ -90,29 +90,18 @@ class SnapshotFacts:
 
 @dataclass(frozen=True)
 class LayoutHistory:
-    """The layout's history in the unexpired snapshots.
+    """The layout's history in the unexpired snapshots."""
 
-    Parameters
-    ----------
-    last_layout_snapshot_id, last_layout_timestamp_ms : int or None
-        Our newest rewrite.
-    last_layout_columns : str or None
-        Its clustering columns.
-    laid_out_files, laid_out_bytes : int
-        Data files that our rewrites wrote.
-    newer_files, newer_bytes : int
-        Data files that others wrote since our newest rewrite.
-    undone_by_snapshot_id, undone_by_timestamp_ms : int or None
-        The first later rewrite by another tool that must have replaced some of our files, by the number of files.
-    """
-
-    last_layout_snapshot_id: int | None = None
+    last_layout_snapshot_id: int | None = None  # our newest rewrite
     last_layout_timestamp_ms: int | None = None
-    last_layout_columns: str | None = None
+    last_layout_columns: str | None = None  # its clustering columns
+    # Data files that our rewrites wrote.
     laid_out_files: int = 0
     laid_out_bytes: int = 0
+    # Data files that others wrote since our newest rewrite.
     newer_files: int = 0
     newer_bytes: int = 0
+    # The first later rewrite by another tool that must have replaced some of our files, by the number of files.
     undone_by_snapshot_id: int | None = None
     undone_by_timestamp_ms: int | None = None
 

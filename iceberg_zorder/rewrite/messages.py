@@ -21,21 +21,14 @@ WAITING = ("max-files-to-rewrite", NOT_IN_PLAN)
 class Reason:
     """One reason why data files are rewritten together, or left.
 
-    Parameters
-    ----------
-    code : str
-        The kind of reason; ``docs/reference/plans.md`` lists the codes.
-    parameters : Mapping of str to object, optional
-        The figures of the reason; fractions are rounded to 6 digits.
-
     Examples
     --------
     >>> Reason("scan-ratio-low", {"before": 1 / 3, "max_scan_ratio": 1.2})
     Reason(code='scan-ratio-low', parameters={'before': 0.333333, 'max_scan_ratio': 1.2})
     """
 
-    code: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    code: str  # ``docs/reference/plans.md`` lists the codes
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # figures; fractions are rounded to 6 digits
 
     def __post_init__(self) -> None:
         # Rounded as in JSON, so that a reason equals itself after a round trip.

@@ -58,17 +58,10 @@ class ColumnScan:
 
 @dataclass(frozen=True)
 class WorkloadScan:
-    """The share of the bytes that the queries of a workload read, in [0, 1]: a weighted average.
+    """The share of the bytes that the queries of a workload read, in [0, 1]: a weighted average."""
 
-    Parameters
-    ----------
-    queries : int
-        The number of distinct queries.
-    before, predicted, actual : float or None
-        As in :class:`ColumnScan`, by partitions and lower/upper bounds.
-    """
-
-    queries: int
+    queries: int  # the number of distinct queries
+    # As in :class:`ColumnScan`, by partitions and lower/upper bounds.
     before: float | None
     predicted: float | None
     actual: float | None
@@ -76,19 +69,11 @@ class WorkloadScan:
 
 @dataclass(frozen=True)
 class PredicateScan:
-    """The share in [0, 1] of the bytes of the planned file groups that a condition reads.
+    """The share in [0, 1] of the bytes of the planned file groups that a condition reads."""
 
-    Parameters
-    ----------
-    predicate : str
-        The condition, as it was written.
-    before, predicted : float or None
-        Share of the old data files, and predicted share of the new ones; None without bytes.
-    """
-
-    predicate: str
-    before: float | None
-    predicted: float | None
+    predicate: str  # the condition, as it was written
+    before: float | None  # share of the old data files; None without bytes
+    predicted: float | None  # predicted share of the new ones; None without bytes
 
 
 @dataclass(frozen=True)

@@ -41,65 +41,32 @@ class Query:
 
 @dataclass(frozen=True)
 class ColumnsOnly:
-    """Scans whose filtered columns are known, but not the values.
+    """Scans whose filtered columns are known, but not the values."""
 
-    Parameters
-    ----------
-    columns : tuple of (str, str)
-        At least one name of a column, sorted, each with one of :data:`KINDS`.
-    weight : float
-        The number of scans, in [0, inf). They are not among the queries.
-    filter : str, optional
-        The part of the conditions whose values are known.
-    """
-
-    columns: tuple[tuple[str, str], ...]
-    weight: float
-    filter: str = FULL_SCAN
+    columns: tuple[tuple[str, str], ...]  # at least one name of a column, sorted, each with one of :data:`KINDS`
+    weight: float  # the number of scans, in [0, inf); they are not among the queries
+    filter: str = FULL_SCAN  # the part of the conditions whose values are known
 
 
 @dataclass(frozen=True)
 class NotUnderstood:
-    """A statement, or a part of a scan's conditions, that was not understood.
+    """A statement, or a part of a scan's conditions, that was not understood."""
 
-    Parameters
-    ----------
-    kind : str
-        ``part`` of the conditions of a scan that is counted without it, or a whole ``statement``, which is not counted.
-    text : str
-        Its SQL, cut after 500 characters.
-    reason : str
-        The reason, as it stands after "because".
-    weight : float
-        How often it was found, in [0, inf).
-    """
-
+    # ``part`` of the conditions of a scan that is counted without it, or a whole ``statement``, which is not counted.
     kind: str
-    text: str
-    reason: str
-    weight: float
+    text: str  # its SQL, cut after 500 characters
+    reason: str  # as it stands after "because"
+    weight: float  # how often it was found, in [0, inf)
 
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """The keys of a dimension by which scans of the table are filtered; the scans' filters have them as ranges.
+    """The keys of a dimension by which scans of the table are filtered; the scans' filters have them as ranges."""
 
-    Parameters
-    ----------
-    key : str
-        The dimension's column, such as ``db.date_dim.d_date_sk``.
-    filter : str
-        The filter on the dimension, in Spark SQL.
-    keys : int
-        The number of distinct keys, at least 0.
-    weight : float
-        The number of scans, in [0, inf).
-    """
-
-    key: str
-    filter: str
-    keys: int
-    weight: float
+    key: str  # the dimension's column, such as ``db.date_dim.d_date_sk``
+    filter: str  # on the dimension, in Spark SQL
+    keys: int  # the number of distinct keys, at least 0
+    weight: float  # the number of scans, in [0, inf)
 
 
 Item = TypeVar("Item", ColumnsOnly, NotUnderstood, JoinKeys)
