@@ -10,7 +10,6 @@ from iceberg_zorder.workload.dimension_keys import KeyLookup
 from iceberg_zorder.workload.nodes import (
     MOVED,
     OWN_TABLE,
-    UNKNOWN_KEYS,
     both_ways,
     columns_in,
     conjuncts,
@@ -31,19 +30,28 @@ class JoinConditions:
         self._lookup = lookup
         self._tables = tables
 
-    def of(self, select: exp.Select, name: str, facts: Sequence[exp.Expr]) -> list[exp.Expr]:
-        """Replace joins with dimensions by their keys; a join stays where keys have only a part of its conditions."""
+    def of(self, select: exp.Select, name: str, facts: Sequence[exp.Expr]) -> tuple[list[exp.Expr], dict[int, str]]:
+        """Replace joins with dimensions by their keys; a join stays where keys have only a part of its conditions.
+
+        Also returns, by the id of a join that stays, why its keys are not known.
+        """
         if not facts:
-            return []
+            return [], {}
         selected = select.args.get("joins") or ()
         sources = {each.alias_or_name: each for each in (select.args["from_"].this, *(join.this for join in selected))}
         # Conditions of joins before the source are not among its facts, but may be about its dimensions.
         all_of = [*facts, *(each for join in selected for each in conjuncts(join.args.get("on")))]
         conditions: list[exp.Expr] = []
+        unknown: dict[int, str] = {}
         for each in facts:
             keys, is_whole = self._keys_of(each, name, facts, all_of, sources)
-            conditions += [*([keys] if keys is not None else []), *([] if is_whole else [each])]
-        return conditions
+            if isinstance(keys, str):
+                unknown[id(each)] = keys
+            elif keys is not None:
+                conditions.append(keys)
+            if not is_whole:
+                conditions.append(each)
+        return conditions, unknown
 
     def _keys_of(
         self,
@@ -52,8 +60,8 @@ class JoinConditions:
         facts: Sequence[exp.Expr],  # conditions that hold; those on the dimension alone select its rows
         all_of: Sequence[exp.Expr],  # those, and all other conditions of the statement's joins
         sources: Mapping[str, exp.Expr],
-    ) -> tuple[exp.Expr | None, bool]:
-        """Return a join condition's keys, and whether they have all conditions on the dimension."""
+    ) -> tuple[exp.Expr | str | None, bool]:
+        """Return a join's keys, or why they are not known, and whether they have all conditions on the dimension."""
         if isinstance(fact, exp.In) and fact.args.get("query") and is_of_sources(fact.this, {name}):
             kind = self._type_of(sources.get(name), fact.this.name)
             return self._keys_in(fact.this, kind, fact.args["query"], [], None)
@@ -91,7 +99,7 @@ class JoinConditions:
         source: exp.Expr,
         facts: Sequence[exp.Expr],
         key: str | None,
-    ) -> tuple[exp.Expr | None, bool]:
+    ) -> tuple[exp.Expr | str | None, bool]:
         """Return the keys of a table, or of a query of one table; its only column is the key if none is given."""
         is_whole = True
         while isinstance(source, exp.Subquery):
@@ -115,14 +123,13 @@ class JoinConditions:
                 if each.find(exp.Query)
                 else (each, True)
             )
-            known += [keys] if keys is not None else []
+            known += [keys] if isinstance(keys, exp.Expr) else []
             is_whole = is_whole and of_all
         assert isinstance(own, exp.Column)  # noqa: S101 - of a source
         condition = self._lookup.condition(dimension, Scan(source, tuple(known)), key, own, kind)
-        if isinstance(condition, str):
-            own.meta[UNKNOWN_KEYS] = condition
-            return None, False
-        return (None, False) if condition is None else (condition[0], condition[1] and is_whole)
+        if condition is None or isinstance(condition, str):
+            return condition, False
+        return condition[0], condition[1] and is_whole
 
 
 def _inside(

@@ -27,9 +27,6 @@ SHARED_NAMES = "shared names"
 JOINED = "joined"
 """Key under which a condition keeps the join whose keys it has."""
 
-UNKNOWN_KEYS = "unknown keys"
-"""Key under which a join's column keeps the reason why the keys are not known."""
-
 
 def balanced(parsed: exp.Expr) -> exp.Expr:
     """Make chains of AND and OR as shallow as they can be; raises TooLargeError for a tree that is deep otherwise.

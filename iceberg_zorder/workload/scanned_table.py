@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from sqlglot import exp
@@ -92,6 +92,8 @@ class Scan:
     node: exp.Table  # the table in the qualified statement
     # Conditions that its rows have to meet, qualified by the names of the scope's sources.
     facts: tuple[exp.Expr, ...]
+    # By the id of a fact that is a join, why the keys of its dimension are not known.
+    unknown_keys: Mapping[int, str] = field(default_factory=dict)
 
 
 def with_namespace(name: Sequence[str], namespace: Sequence[str], levels: int) -> Name:

@@ -189,11 +189,12 @@ def _scans(scope: Scope, above: list[exp.Expr], joins: _Joins) -> Iterator[Scan]
             continue
         is_blocked = any(node.args.get(key) for key in ("pivots", "sample", "changes"))
         facts = _with_equal(facts_of.get(name, []), name) if not is_blocked else []
+        unknown_keys: Mapping[int, str] = {}
         if joins is not None and isinstance(query, exp.Select):
-            facts = joins.of(query, name, facts)
+            facts, unknown_keys = joins.of(query, name, facts)
         if isinstance(source, exp.Table):
             alias = source.args.get("alias")
-            yield Scan(source, () if alias is not None and alias.columns else tuple(facts))
+            yield Scan(source, () if alias is not None and alias.columns else tuple(facts), unknown_keys)
         elif not source.is_cte:
             yield from _pushed(source, name, facts, joins)
     for each in (*scope.cte_scopes, *scope.subquery_scopes):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from iceberg_zorder.rewrite.predicate import TRUE
 from iceberg_zorder.workload.conditions import Conditions, Understood, all_understood
-from iceberg_zorder.workload.nodes import JOINED, ORIGIN, UNKNOWN_KEYS, columns_in, shown
+from iceberg_zorder.workload.nodes import JOINED, ORIGIN, columns_in, shown
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import Scan, ScannedTable
 from iceberg_zorder.workload.workload import JoinKeys, ScanFilter
@@ -43,8 +43,8 @@ def scan_filter(scan: Scan, table: ScannedTable, now: datetime) -> ScanFilter:
         if JOINED in fact.meta and understood.predicate != TRUE:
             joins[fact.meta[JOINED]] = None
         if understood.lost and (is_alone or name in sources):
-            reasons = (each.meta[UNKNOWN_KEYS] for each in columns_in(fact) if UNKNOWN_KEYS in each.meta)
-            missing[fact.meta.get(ORIGIN) or shown(fact), next(reasons, understood.lost[0])] = None
+            reason = scan.unknown_keys.get(id(fact), understood.lost[0])
+            missing[fact.meta.get(ORIGIN) or shown(fact), reason] = None
     whole = all_understood(found)
     unknown = {column_text(column): kind for column, kind in whole.unknown.items()}
     return ScanFilter(predicate_text(whole.predicate), unknown, tuple(missing), tuple(joins))
