@@ -11,7 +11,6 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import scala.runtime.BoxedUnit;
 
 /**
  * Adds what Spark 3.5 needs, where CALL is Iceberg's own and not Spark's.
@@ -38,13 +37,7 @@ public final class Spark35Seam implements Consumer<SparkSessionExtensions> {
     extensions.injectParser(
         (session, parser) -> ParsedPlans.around(parser, new CallRule(session)::apply, text -> planOfAdded(parser, text)));
     extensions.injectResolutionRule(CallRule::new);
-    // Each query is analyzed before the optimizer looks up its rules.
-    extensions.injectCheckRule(
-        session ->
-            plan -> {
-              JoinPruning.addTo(session);
-              return BoxedUnit.UNIT;
-            });
+    JoinPruning.addTo(extensions);
   }
 
   private static LogicalPlan planOfAdded(ParserInterface parser, String text) {

@@ -5,7 +5,6 @@ import io.icebergzorder.spark.sql.ParsedPlans;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
-import scala.runtime.BoxedUnit;
 
 /**
  * Adds the rule of Spark 4.
@@ -23,13 +22,7 @@ public final class Spark4Seam implements Consumer<SparkSessionExtensions> {
         hasHiveSupport(session)
             ? ParsedPlans.around(parser, new ProcedureRule(session)::apply, text -> null)
             : parser);
-    // Each query is analyzed before the optimizer looks up its rules.
-    extensions.injectCheckRule(
-        session ->
-            plan -> {
-              JoinPruning.addTo(session);
-              return BoxedUnit.UNIT;
-            });
+    JoinPruning.addTo(extensions);
   }
 
   private static boolean hasHiveSupport(SparkSession session) {

@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -20,6 +21,7 @@ import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning;
 import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.runtime.BoxedUnit;
 
 /**
  * Hands the keys of joins to the scans of Iceberg tables, for every column in which the files' bounds are tight: see {@link KeyFilters}.
@@ -44,9 +46,15 @@ public final class JoinPruning extends Rule<LogicalPlan> {
 
   private JoinPruning() {}
 
-  /** Adds the rule to a session that has none. Extensions can add no last rule, only sessions can. */
-  public static void addTo(SparkSession session) {
-    SparkInternals.addLastRule(session, RULE);
+  /** Adds the rule to each session that has none. Extensions can add no last rule, only sessions can. */
+  public static void addTo(SparkSessionExtensions extensions) {
+    // Each query is analyzed before the optimizer looks up its rules.
+    extensions.injectCheckRule(
+        session ->
+            plan -> {
+              SparkInternals.addLastRule(session, RULE);
+              return BoxedUnit.UNIT;
+            });
   }
 
   @Override
