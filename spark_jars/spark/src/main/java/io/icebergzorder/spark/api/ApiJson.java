@@ -24,7 +24,7 @@ final class ApiJson {
   private ApiJson() {}
 
   static String of(RewritePlan plan) {
-    StartingPoint start = plan.tablePlan().start();
+    StartingPoint start = plan.plan.start();
     return written(
         object(
             "version", StoredPlan.VERSION,
@@ -34,7 +34,7 @@ final class ApiJson {
             "snapshot_id", start.snapshotId(),
             "schema_id", start.schemaId(),
             "spec_id", start.specId(),
-            "case_sensitive", plan.isCaseSensitive(),
+            "case_sensitive", plan.target.isCaseSensitive(),
             "planned_at_ms", start.plannedAtMs(),
             "sort_order", plan.sortOrder(),
             "where", plan.where(),
@@ -42,7 +42,7 @@ final class ApiJson {
             "target_file_size_bytes", plan.targetFileSizeBytes(),
             "target_file_size_from", plan.targetFileSizeFrom(),
             "message", plan.message(),
-            "file_groups", plan.plannedGroups().stream().map(each -> group(each, plan.group(each))).toList(),
+            "file_groups", plan.fileGroups().stream().map(each -> group(each, plan.group(each))).toList(),
             "left", plan.leftGroups().stream().map(ApiJson::left).toList(),
             "before", plan.before(),
             "after", plan.after(),
@@ -57,7 +57,7 @@ final class ApiJson {
   /** The options, with the queries of {@code workload} in place of their file's name, because the file may change. */
   private static Map<String, String> options(RewritePlan plan) {
     Map<String, String> options = new LinkedHashMap<>(plan.options());
-    plan.tablePlan().workload().filter(each -> !Workload.isInline(options.get(ZOrderOptions.WORKLOAD))).ifPresent(workload -> {
+    plan.plan.workload().filter(each -> !Workload.isInline(options.get(ZOrderOptions.WORKLOAD))).ifPresent(workload -> {
       List<Map<String, Object>> queries =
           workload.queries().stream().map(each -> object("filter", each.condition().text(), "weight", each.weight())).toList();
       options.put(ZOrderOptions.WORKLOAD, written(object("version", WORKLOAD_VERSION, "queries", queries)));

@@ -34,7 +34,7 @@ final class PlanText {
     add(lines, plan.groups(), PlanText::chosen, "file groups are rewritten");
     add(lines, plan.left(), PlanText::left, "are left");
     oneFileEach(plan).ifPresent(each -> lines.add("  " + each));
-    TableReads.texts(plan.reads().get(0), plan.reads().get(1)).forEach(each -> lines.add("  " + each));
+    plan.sampled.ifPresent(layouts -> TableReads.texts(layouts.before(), layouts.predicted()).forEach(each -> lines.add("  " + each)));
     for (PredicateScan each : plan.predicates()) {
       lines.add(text("  predicted share read by %s: %s", each.predicate(), shares(each.predicted(), each.before())));
     }

@@ -2,9 +2,6 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.layout.ConditionReads;
-import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
-import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
 import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
@@ -15,20 +12,14 @@ import io.icebergzorder.spark.run.Rewrite;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.Condition;
 import io.icebergzorder.spark.spec.ResolvedSpec;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Function;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The plan of a rewrite, which can be shown, stored and executed. {@link #sampled} adds layouts and predictions.
@@ -37,11 +28,9 @@ import org.slf4j.LoggerFactory;
  * spec makes it stale, and stale plans are refused.
  */
 public final class RewritePlan {
-  private static final Logger LOG = LoggerFactory.getLogger(RewritePlan.class);
-
-  private final CatalogTable target;
-  private final TablePlan plan;
-  private final Optional<SampledPlan> sampled;
+  final CatalogTable target;
+  final TablePlan plan;
+  final Optional<SampledPlan> sampled;
   private final List<PredicateScan> predicates;
 
   /**
@@ -113,27 +102,23 @@ public final class RewritePlan {
 
   /** The file groups to rewrite, in order, each with the reason why it was chosen. */
   public List<PlannedFileGroup> groups() {
-    return plannedGroups().stream().map(this::group).toList();
+    return fileGroups().stream().map(this::group).toList();
   }
 
-  List<FileGroup> plannedGroups() {
-    return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).toList();
-  }
-
-  private Map<FileGroup, Reason> leftAfterSampling() {
-    return sampled.map(SampledPlan::left).orElse(Map.of());
+  List<FileGroup> fileGroups() {
+    return sampled.map(each -> List.copyOf(each.groups().keySet())).orElseGet(plan::groups);
   }
 
   PlannedFileGroup group(FileGroup group) {
-    Optional<SampledGroup> layout = sampled.map(layouts -> layouts.groups().get(group));
+    Optional<PlannedLayout> layout = sampled.map(layouts -> new PlannedLayout(layouts.groups().get(group)));
     return new PlannedFileGroup(
         FileGroup.partitionPath(target.table(), group.files()),
         group.locations(),
         group.bytes(),
         group.rows(),
-        Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),
+        Math.max(group.expectedFiles(), layout.map(PlannedLayout::files).orElse(0)),
         Reason.text(group.reasons()),
-        layout.map(each -> new PlannedLayout(each.layout(), each.predicted().fractions(), each.before().fractions())));
+        layout);
   }
 
   /** The data files that may match {@code where} and are left, with the reasons. */
@@ -144,12 +129,7 @@ public final class RewritePlan {
   }
 
   List<LeftGroup> leftGroups() {
-    Stream<LeftGroup> notChosen = plan.left().stream();
-    Stream<LeftGroup> notWorth =
-        plan.groups().stream()
-            .filter(leftAfterSampling()::containsKey)
-            .map(group -> LeftGroup.of(target.table(), group.files(), leftAfterSampling().get(group)));
-    return Stream.concat(notChosen, notWorth).toList();
+    return sampled.map(SampledPlan::left).orElseGet(plan::left);
   }
 
   /** Why there is nothing to rewrite, and which option would force a rewrite; empty if there is a file group. */
@@ -164,22 +144,17 @@ public final class RewritePlan {
 
   /** The reads of filters before the rewrite and as predicted after it, by column; empty before {@link #sampled}. */
   public List<ColumnScan> scans() {
-    return ColumnScan.of(reads().get(0), reads().get(1), TableReads.NONE);
+    return sampled.map(each -> ColumnScan.of(each.before(), each.predicted(), TableReads.NONE)).orElse(List.of());
   }
 
   /** The data files of the table, or those that may match {@code where}; empty before {@link #sampled}, and if nothing is rewritten. */
   public Optional<TableFiles> before() {
-    return TableFiles.of(reads().get(0));
+    return sampled.map(SampledPlan::before).flatMap(TableFiles::of);
   }
 
   /** The predicted data files after the rewrite; empty as {@link #before}. */
   public Optional<TableFiles> after() {
-    return TableFiles.of(reads().get(1));
-  }
-
-  /** The reads before, and as predicted. */
-  List<TableReads> reads() {
-    return sampled.map(each -> List.of(each.before(), each.predicted())).orElse(List.of(TableReads.NONE, TableReads.NONE));
+    return sampled.map(SampledPlan::predicted).flatMap(TableFiles::of);
   }
 
   /** The target size of new files, in bytes. */
@@ -214,19 +189,6 @@ public final class RewritePlan {
         .orElseGet(() -> new WorkloadScan(workload.queries().size(), no, no, no)));
   }
 
-  TablePlan tablePlan() {
-    return plan;
-  }
-
-  boolean isCaseSensitive() {
-    return target.isCaseSensitive();
-  }
-
-  /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
-  boolean isDryRun() {
-    return plan.options().layout().dryRun();
-  }
-
   /** Whether the layouts are known. */
   public boolean isSampled() {
     return sampled.isPresent();
@@ -242,10 +204,9 @@ public final class RewritePlan {
    * @throws RuntimeException if a file group cannot be read, also with partial progress
    */
   public RewritePlan sampled() {
-    if (isSampled() || plan.groups().isEmpty()) {
-      return this;
+    if (!isSampled()) {
+      plan.checkIsCurrent(target.table());
     }
-    plan.checkIsCurrent(target.table());
     return sampledAsIs();
   }
 
@@ -264,28 +225,16 @@ public final class RewritePlan {
     }
     plan.checkIsCurrent(target.table());
     List<Condition> conditions = ResolvedSpec.conditions(target, predicates);
-    RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
-    return new RewritePlan(target, plan, sampled.sampled, sampled.measured(conditions));
-  }
-
-  private List<PredicateScan> measured(List<Condition> conditions) {
-    if (sampled.isEmpty()) {
-      return conditions.stream().map(each -> new PredicateScan(each.text(), OptionalDouble.empty(), OptionalDouble.empty())).toList();
-    }
-    Collection<SampledGroup> groups = sampled.get().groups().values();
-    ConditionReads reads = new ConditionReads(target, conditions);
-    BytesRead before = BytesRead.sum(conditions.size(), reads.today(plan, sampled.get().groups().keySet()).values().stream());
-    BytesRead predicted = BytesRead.sum(conditions.size(), groups.stream().map(each -> reads.predicted(each.group(), each.planned())));
-    return IntStream.range(0, conditions.size())
-        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), before.share(i), predicted.share(i)))
-        .toList();
+    Optional<SampledPlan> layouts = sampledAsIs().sampled;
+    return new RewritePlan(target, plan, layouts, PredicateScan.of(target, conditions, layouts));
   }
 
   private RewritePlan sampledAsIs() {
-    if (isSampled()) {
-      return this;
-    }
-    return new RewritePlan(target, plan, Optional.of(Rewrite.sample(target, plan)), List.of());
+    return isSampled() || plan.groups().isEmpty() ? this : with(Rewrite.sample(target, plan));
+  }
+
+  private RewritePlan with(SampledPlan layouts) {
+    return new RewritePlan(target, plan, Optional.of(layouts), List.of());
   }
 
   /**
@@ -305,25 +254,14 @@ public final class RewritePlan {
 
   /** Executes a plan that was just made: concurrent changes are conflicts of the file groups concerned. */
   ZOrderResult executeAsIs() {
-    if (plan.groups().isEmpty()) {
-      return nothing();
+    if (plan.options().layout().dryRun()) {
+      return ZOrderResult.dryRun(sampledAsIs());
     }
-    if (isDryRun()) {
-      RewritePlan sampled = sampledAsIs();
-      return sampled.groups().isEmpty()
-          ? sampled.nothing()
-          : ZOrderResult.dryRun(sampled, sampled.warnings().isEmpty() ? null : String.join(" ", sampled.warnings()));
+    if (plan.groups().isEmpty()) {
+      return ZOrderResult.nothing(this);
     }
     Rewrite.RewriteResult outcome = Rewrite.execute(target, plan, sampled);
-    return outcome.result().isPresent()
-        ? ZOrderResult.of(outcome)
-        : new RewritePlan(target, plan, Optional.of(outcome.sampled()), List.of()).nothing();
-  }
-
-  private ZOrderResult nothing() {
-    String why = message().orElseThrow();
-    LOG.warn(why);
-    return ZOrderResult.nothing(this, Stream.concat(Stream.of(why), warnings().stream()).collect(Collectors.joining(" ")));
+    return outcome.result().isPresent() ? ZOrderResult.of(outcome) : ZOrderResult.nothing(with(outcome.sampled()));
   }
 
   /**

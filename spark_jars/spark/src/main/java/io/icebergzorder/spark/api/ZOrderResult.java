@@ -7,8 +7,12 @@ import io.icebergzorder.spark.spec.Workload;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The result of a rewrite or a dry run: Iceberg's counts, and the reads of filters before and after.
@@ -33,14 +37,19 @@ public record ZOrderResult(
     Optional<RewritePlan> dryRun,
     long translatedDeletes)
     implements RewriteDataFiles.Result {
+  private static final Logger LOG = LoggerFactory.getLogger(ZOrderResult.class);
   private static final RewriteDataFiles.Result NONE = ImmutableRewriteDataFiles.Result.builder().build();
 
   /** The result of a rewrite with nothing to do. */
-  static ZOrderResult nothing(RewritePlan plan, String message) {
-    return plan.isDryRun()
-        ? dryRun(plan, message)
-        : new ZOrderResult(
-            NONE, Optional.of(message), List.of(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), 0);
+  static ZOrderResult nothing(RewritePlan plan) {
+    return new ZOrderResult(
+        NONE, Optional.of(String.join(" ", sentences(plan))), List.of(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), 0);
+  }
+
+  /** Why nothing is rewritten, which is also logged because Iceberg's procedure returns counts only; then warnings. */
+  private static List<String> sentences(RewritePlan plan) {
+    plan.message().ifPresent(LOG::warn);
+    return Stream.concat(plan.message().stream(), plan.warnings().stream()).toList();
   }
 
   /** The result of a rewrite. */
@@ -62,10 +71,10 @@ public record ZOrderResult(
   }
 
   /** The result of a dry run, with expected counts. */
-  static ZOrderResult dryRun(RewritePlan plan, String message) {
+  static ZOrderResult dryRun(RewritePlan plan) {
     return new ZOrderResult(
         NONE,
-        Optional.of("Dry run: nothing was written." + (message == null ? "" : " " + message)),
+        Optional.of(Stream.concat(Stream.of("Dry run: nothing was written."), sentences(plan).stream()).collect(Collectors.joining(" "))),
         plan.scans(),
         plan.groups().isEmpty() ? Optional.empty() : plan.workload(),
         plan.before(),

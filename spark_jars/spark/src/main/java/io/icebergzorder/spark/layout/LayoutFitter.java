@@ -15,6 +15,7 @@ import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.FileScope;
@@ -80,8 +81,8 @@ public final class LayoutFitter {
     ScanFractions measure =
         new ScanFractions(order, alone.kept(), alone.keyLengths(), rest(alone, today, chosen.keySet()));
     Stream<BytesRead> readOfRest = Stream.concat(Stream.of(queries.others()), notChosen.stream().map(SampledGroup::readBefore));
-    Map<FileGroup, Reason> left = new LinkedHashMap<>();
-    notChosen.forEach(each -> left.put(each.group(), whyLeft(each)));
+    List<LeftGroup> withoutGain =
+        notChosen.stream().map(each -> LeftGroup.of(target.table(), each.group().files(), whyLeft(each))).toList();
     Map<FileGroup, Throwable> failures = sampler.failures();
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
     TableReads before = measure.before(chosen.values());
@@ -90,12 +91,12 @@ public final class LayoutFitter {
         plan,
         chosen,
         failures,
-        left,
+        Stream.concat(plan.left().stream(), withoutGain.stream()).toList(),
         before,
         predicted,
         metrics,
         isNothing ? RewriteMessages.NONE : RewriteMessages.of(target, plan, before, predicted, chosen.values()),
-        isNothing ? whyNothing(left) : null,
+        isNothing ? whyNothing(withoutGain) : null,
         measure,
         BytesRead.sum(plan.workload().map(each -> each.queries().size()).orElse(0), readOfRest));
   }
@@ -106,9 +107,9 @@ public final class LayoutFitter {
         Reason.NO_GAIN, "before", (long) Math.rint(group.costBefore()), "predicted", (long) Math.rint(group.costPredicted()), "over", over);
   }
 
-  private String whyNothing(Map<FileGroup, Reason> left) {
+  private String whyNothing(List<LeftGroup> left) {
     Map<String, Integer> counts = new HashMap<>();
-    left.forEach((group, reason) -> counts.merge(Reason.text(List.of(reason)), group.files().size(), Integer::sum));
+    left.forEach(each -> counts.merge(Reason.text(each.reasons()), each.dataFilesCount(), Integer::sum));
     return Reason.whyNothing(target.name(), counts) + plan.limitMessage();
   }
 

@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.layout;
 
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.Reason;
 import io.icebergzorder.spark.layout.ConditionReads.BytesRead;
 import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.FileGroup;
+import io.icebergzorder.spark.plan.LeftGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  * @param plan the plan
  * @param groups the file groups to rewrite, in the order of the plan
  * @param failures errors of groups that could not be sampled; empty without partial progress
- * @param left groups without gain, with the reasons
+ * @param left the files that are left: those of the plan, then those of groups without gain
  * @param before the reads of filters on the table today
  * @param predicted the predicted reads after the rewrite
  * @param metrics the columns whose lower/upper bounds are missing or too short
@@ -31,7 +31,7 @@ public record SampledPlan(
     TablePlan plan,
     Map<FileGroup, SampledGroup> groups,
     Map<FileGroup, Throwable> failures,
-    Map<FileGroup, Reason> left,
+    List<LeftGroup> left,
     TableReads before,
     TableReads predicted,
     MetricsFindings metrics,
@@ -43,7 +43,7 @@ public record SampledPlan(
   public SampledPlan {
     groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
     failures = Collections.unmodifiableMap(new LinkedHashMap<>(failures));
-    left = Collections.unmodifiableMap(new LinkedHashMap<>(left));
+    left = List.copyOf(left);
   }
 
   public List<Layout> layouts() {
