@@ -26,8 +26,6 @@ import org.apache.iceberg.util.StructLikeWrapper;
  * @param maxOutputFileSize the bytes at which a file ends
  * @param expectedFiles how many files are expected to be written
  * @param reasons why the group was chosen
- * @param savedBytesPerByte what a filter is expected to cost less for each byte of the group; 0 if it is not known
- * @param usesSmallerTarget whether it is written to half as many files again as usual
  * @param extents by column, the share of its partition that the group spans, in thousandths; empty if the group is not a part
  * @param mustRewrite whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
  */
@@ -40,13 +38,24 @@ public record FileGroup(
     long maxOutputFileSize,
     int expectedFiles,
     List<Reason> reasons,
-    double savedBytesPerByte,
-    boolean usesSmallerTarget,
     Map<String, Integer> extents,
     boolean mustRewrite) {
   /** Expects a row in each new file: a plan that was read, or a compression factor, may call for any number. */
   public FileGroup {
     expectedFiles = (int) Math.min(expectedFiles, Math.max(1, rows(files)));
+  }
+
+  /** A group that is not numbered yet. */
+  FileGroup(
+      Table table,
+      List<FileScanTask> files,
+      int specId,
+      long maxOutputFileSize,
+      int expectedFiles,
+      List<Reason> reasons,
+      Map<String, Integer> extents,
+      boolean mustRewrite) {
+    this(0, 0, partition(table, files.get(0)), files, specId, maxOutputFileSize, expectedFiles, reasons, extents, mustRewrite);
   }
 
   /** Numbers file groups in their order, as Iceberg does. */
@@ -64,8 +73,6 @@ public record FileGroup(
               each.maxOutputFileSize,
               each.expectedFiles,
               each.reasons,
-              each.savedBytesPerByte,
-              each.usesSmallerTarget,
               each.extents,
               each.mustRewrite));
     }
@@ -73,10 +80,9 @@ public record FileGroup(
   }
 
   /** The group with what remains of its files, which are expected to become fewer new ones; not numbered yet. */
-  FileGroup withRemaining(List<FileScanTask> remaining) {
+  FileGroup withRemaining(Table table, List<FileScanTask> remaining) {
     int expected = (int) Math.max(1, Math.round((double) expectedFiles * bytes(remaining) / bytes()));
-    return new FileGroup(
-        0, 0, partition, remaining, specId, maxOutputFileSize, expected, reasons, savedBytesPerByte, usesSmallerTarget, extents, mustRewrite);
+    return new FileGroup(table, remaining, specId, maxOutputFileSize, expected, reasons, extents, mustRewrite);
   }
 
   /** The partition that a data file is planned in; files of other specs than the table's are in one of NULLs together. */

@@ -83,7 +83,7 @@ public final class Selection {
         start.snapshotId() == null
             ? "branch main has no snapshot yet"
             : listed.isEmpty() && spec.written().where() == null ? "the table has no data file" : null;
-    List<FileGroup> chosen = nothing == null ? selection.chosen() : List.of();
+    List<Chosen> chosen = nothing == null ? selection.chosen() : List.of();
     String whyNothing =
         nothing != null
             ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
@@ -113,39 +113,52 @@ public final class Selection {
         .toList();
   }
 
+  /**
+   * Files of one partition that are chosen together.
+   *
+   * @param savedBytesPerByte what a filter is expected to cost less for each byte of them; 0 if it is not known
+   * @param usesSmallerTarget whether they are written to half as many files again as usual
+   * @param extents by column, the share of the partition that they span, in thousandths; empty if they are not a part
+   */
+  private record Chosen(
+      List<FileScanTask> files, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
+    long bytes() {
+      return FileGroup.bytes(files);
+    }
+
+    /** Some of the files, for one reason more. */
+    Chosen part(List<FileScanTask> some, Reason why, Map<String, Integer> extentsOfPart) {
+      List<Reason> more = Stream.concat(reasons.stream(), Stream.of(why)).toList();
+      return new Chosen(some, more, savedBytesPerByte, usesSmallerTarget, extentsOfPart);
+    }
+  }
+
   /** Numbers file groups as they were chosen, and puts them in the order in which they are rewritten. */
-  private List<FileGroup> inOrder(List<FileGroup> chosen) {
-    return FileGroup.numbered(table, chosen).stream()
+  private List<FileGroup> inOrder(List<Chosen> chosen) {
+    return FileGroup.numbered(table, chosen.stream().map(this::group).toList()).stream()
         .sorted(Comparator.comparing(FileGroup::toRewrite, RewriteFileGroup.comparator(rules.jobOrder())))
         .toList();
   }
 
-  private FileGroup group(
-      List<FileScanTask> files, List<Reason> reasons, double savedBytesPerByte, boolean usesSmallerTarget, Map<String, Integer> extents) {
-    long size = FileGroup.bytes(files);
+  private FileGroup group(Chosen chosen) {
+    long size = chosen.usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(chosen.bytes()) : chosen.bytes();
     return new FileGroup(
-        0,
-        0,
-        FileGroup.partition(table, files.get(0)),
-        files,
+        table,
+        chosen.files,
         rules.newSpecId(),
         rules.maxOutputFileSize(),
-        rules.sizes.expectedFiles(usesSmallerTarget ? UpkeepRequest.sizeForSmallerTarget(size) : size),
-        reasons,
-        savedBytesPerByte,
-        usesSmallerTarget,
-        extents,
-        files.stream().anyMatch(rules::mustRewrite));
+        rules.sizes.expectedFiles(size),
+        chosen.reasons,
+        chosen.extents,
+        mustRewrite(chosen));
   }
 
-  /** Some files of a group, for one reason more. */
-  private FileGroup part(FileGroup group, List<FileScanTask> files, Reason why, Map<String, Integer> extents) {
-    List<Reason> reasons = Stream.concat(group.reasons().stream(), Stream.of(why)).toList();
-    return group(files, reasons, group.savedBytesPerByte(), group.usesSmallerTarget(), extents);
+  private boolean mustRewrite(Chosen chosen) {
+    return chosen.files.stream().anyMatch(rules::mustRewrite);
   }
 
   /** Chooses among the data files of each partition. */
-  private List<FileGroup> chosen() {
+  private List<Chosen> chosen() {
     boolean mayLeave = spec.options().mayLeaveGroups();
     String request = isMended ? null : spec.key(table, targetSize.bytes());
     RewriteHistory.Earlier earlier =
@@ -172,14 +185,14 @@ public final class Selection {
       leaveSettled(settled.get(place), rowsOfSettled[place]);
     }
     int[] rows = rowsToSpread(others);
-    List<FileGroup> chosen = new ArrayList<>();
+    List<Chosen> chosen = new ArrayList<>();
     long budget = isMended ? Long.MAX_VALUE : earlier.budget();
     for (int place = 0; place < rows.length; place++) {
       List<FileScanTask> files = others.get(place);
       // A partition that is one file group is rewritten by one commit, so nothing of it is left to do.
       List<FileScanTask> written =
           exceeded(files).isEmpty() ? List.of() : only(files, file -> earlier.hasWritten(file) && !rules.mustRewrite(file));
-      for (FileGroup group : judged(files, written, earlier, rows[place], budget)) {
+      for (Chosen group : judged(files, written, earlier, rows[place], budget)) {
         budget -= Math.min(budget, group.bytes());
         chosen.addAll(parts(group, files));
       }
@@ -221,11 +234,11 @@ public final class Selection {
    * Chooses among the data files of a partition that no unfinished rewrite by the same request has written. If none of these is chosen, the
    * rewrite has nothing left to do in this partition: chooses among all.
    */
-  private List<FileGroup> judged(
+  private List<Chosen> judged(
       List<FileScanTask> files, List<FileScanTask> written, RewriteHistory.Earlier earlier, int rows, long budget) {
     if (!written.isEmpty() && written.size() < files.size()) {
       int before = left.size();
-      List<FileGroup> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), earlier, rows, budget);
+      List<Chosen> chosen = judged(only(files, Predicate.not(new HashSet<>(written)::contains)), earlier, rows, budget);
       if (!chosen.isEmpty()) {
         leave(written, Reason.of(Reason.ALREADY_WRITTEN));
         return chosen;
@@ -236,7 +249,7 @@ public final class Selection {
   }
 
   /** Chooses among data files of a partition, by sizes and deletes, or by what is gained, too. */
-  private List<FileGroup> judged(List<FileScanTask> files, RewriteHistory.Earlier earlier, int rows, long budget) {
+  private List<Chosen> judged(List<FileScanTask> files, RewriteHistory.Earlier earlier, int rows, long budget) {
     Set<FileScanTask> called = rules.calledFor(files, earlier);
     boolean isByGain = !isBySize && areOfNewSpec(files);
     // Of one file that is not called for there is no set to gain from.
@@ -250,10 +263,10 @@ public final class Selection {
     leave(only(others, isSmall), rules.whySmall());
     // Rows of other specs are cut by partitions first, of which bounds do not tell what they gain.
     leave(only(others, isSmall.negate()), isBySize || isAlone ? rules.whyInOrder() : Reason.of(Reason.OTHER_SPEC_UNKNOWN));
-    return chosen.isEmpty() ? List.of() : List.of(group(chosen, rules.whyChosen(chosen), 0, false, Map.of()));
+    return chosen.isEmpty() ? List.of() : List.of(new Chosen(chosen, rules.whyChosen(chosen), 0, false, Map.of()));
   }
 
-  private List<FileGroup> byGain(List<FileScanTask> files, Set<FileScanTask> called, int rows, long budget) {
+  private List<Chosen> byGain(List<FileScanTask> files, Set<FileScanTask> called, int rows, long budget) {
     BoundedFiles described = described(files);
     UpkeepRequest upkeep = upkeep(files);
     Gain.Choice choice =
@@ -269,7 +282,7 @@ public final class Selection {
     leave(only(files, file -> !taken.contains(file)), costs(whyNot, choice, isByQueries));
     List<Reason> why = called.containsAll(chosen) ? rules.whyChosen(chosen) : List.of(costs(Reason.SCAN_RATIO, choice, isByQueries));
     double saved = (choice.today() - choice.expected()) / Math.max(1, FileGroup.bytes(chosen));
-    return List.of(group(chosen, why, saved, choice.usesSmallerTarget(), byName(choice.extents())));
+    return List.of(new Chosen(chosen, why, saved, choice.usesSmallerTarget(), byName(choice.extents())));
   }
 
   /** Files as their manifest entries describe them. Bounds are read if they are looked at. */
@@ -314,22 +327,22 @@ public final class Selection {
   }
 
   /** Cuts what is more than a file group may have, see the options {@code max-file-group-*}. */
-  private List<FileGroup> parts(FileGroup group, List<FileScanTask> partition) {
-    Map<String, Object> above = exceeded(group.files());
-    if (group.files().size() < 2 || above.isEmpty()) {
+  private List<Chosen> parts(Chosen group, List<FileScanTask> partition) {
+    Map<String, Object> above = exceeded(group.files);
+    if (group.files.size() < 2 || above.isEmpty()) {
       return List.of(group);
     }
-    Set<FileScanTask> among = new HashSet<>(group.files());
+    Set<FileScanTask> among = new HashSet<>(group.files);
     int[] chosen = IntStream.range(0, partition.size()).filter(place -> among.contains(partition.get(place))).toArray();
     UpkeepRequest upkeep = upkeep(partition);
-    List<FileGroup> parts = new ArrayList<>();
+    List<Chosen> parts = new ArrayList<>();
     List<GroupCuts.Group> groups =
         GroupCuts.cut(described(partition), chosen, rules.maxGroupBytes, rules.maxGroupFiles, upkeep.kept(), upkeep.weights());
     for (GroupCuts.Group each : groups) {
       above.put("number", parts.size() + 1);
       above.put("of", groups.size());
       List<FileScanTask> files = Arrays.stream(each.files()).mapToObj(partition::get).toList();
-      parts.add(part(group, files, new Reason(Reason.SPLIT_GROUP, above), byName(each.extents())));
+      parts.add(group.part(files, new Reason(Reason.SPLIT_GROUP, above), byName(each.extents())));
     }
     return parts;
   }
@@ -341,22 +354,22 @@ public final class Selection {
   }
 
   /** Takes {@code max-files-to-rewrite} files at most: those that are due, then those that save most for theirs. */
-  private List<FileGroup> limited(List<FileGroup> chosen) {
+  private List<Chosen> limited(List<Chosen> chosen) {
     int limit = rules.maxFilesToRewrite;
     int room = limit;
-    if (chosen.stream().mapToLong(group -> group.files().size()).sum() <= room) {
+    if (chosen.stream().mapToLong(group -> group.files.size()).sum() <= room) {
       return chosen;
     }
-    Comparator<FileGroup> dueFirst = Comparator.comparing(group -> !group.mustRewrite());
-    List<FileGroup> taken = new ArrayList<>();
-    for (FileGroup group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.savedBytesPerByte())).toList()) {
-      List<FileScanTask> files = group.files().stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
+    Comparator<Chosen> dueFirst = Comparator.comparing(group -> !mustRewrite(group));
+    List<Chosen> taken = new ArrayList<>();
+    for (Chosen group : chosen.stream().sorted(dueFirst.thenComparing(group -> -group.savedBytesPerByte)).toList()) {
+      List<FileScanTask> files = group.files.stream().sorted(Comparator.comparing(file -> !rules.mustRewrite(file))).toList();
       int count = Math.min(room, files.size());
       if (count == files.size()) {
         taken.add(group);
       } else if (count > 0) {
         Reason part = Reason.of(Reason.FILE_LIMIT, "files", count, "of", files.size(), "max_files_to_rewrite", limit);
-        taken.add(part(group, files.subList(0, count), part, group.extents()));
+        taken.add(group.part(files.subList(0, count), part, group.extents));
       }
       leave(files.subList(count, files.size()), Reason.of(Reason.MAX_FILES_TO_REWRITE, "max_files_to_rewrite", limit));
       room -= count;

@@ -218,16 +218,12 @@ public record StoredPlan(
       List<FileScanTask> ofGroup = group.dataFiles.stream().map(each -> next.next()).toList();
       groups.add(
           new FileGroup(
-              0,
-              0,
-              FileGroup.partition(table, ofGroup.get(0)),
+              table,
               ofGroup,
               group.specId,
               group.maxOutputFileSizeBytes,
               group.expectedDataFilesCount,
               group.reasons,
-              0,
-              false,
               group.extents,
               group.mustRewrite));
     }

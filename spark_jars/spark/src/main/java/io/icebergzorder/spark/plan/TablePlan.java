@@ -85,7 +85,7 @@ public record TablePlan(
     for (FileGroup group : some) {
       List<FileScanTask> files = group.locations().stream().map(listed::get).filter(Objects::nonNull).toList();
       if (!files.isEmpty()) {
-        remaining.add(group.withRemaining(files));
+        remaining.add(group.withRemaining(table, files));
       }
     }
     int others = listed.size() - remaining.stream().mapToInt(group -> group.files().size()).sum();

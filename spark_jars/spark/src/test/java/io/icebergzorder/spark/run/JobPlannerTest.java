@@ -125,7 +125,7 @@ class JobPlannerTest {
 
   private static SampledGroup group(int files, int inputs, long bytes, int outputSpec) {
     List<FileScanTask> tasks = Collections.nCopies(inputs, new WholeFile("f.parquet", bytes / inputs, 1));
-    FileGroup group = new FileGroup(1, 1, null, tasks, outputSpec, 1_000, files, List.of(), 0, false, Map.of(), false);
+    FileGroup group = new FileGroup(1, 1, null, tasks, outputSpec, 1_000, files, List.of(), Map.of(), false);
     LaidOutSample sample = new LaidOutSample(layout(files), null, null, inputs, bytes, files);
     return new SampledGroup(group, sample, null, null, TableReads.NONE, TableReads.NONE, null, null, 0, 0);
   }
