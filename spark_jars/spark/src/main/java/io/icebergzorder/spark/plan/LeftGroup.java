@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.Reason;
+import io.icebergzorder.spark.spec.ResolvedSpec;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,7 +31,13 @@ public record LeftGroup(String partition, int dataFilesCount, long bytes, long r
   }
 
   /** Says why nothing is rewritten. Costs in several partitions add up: a filter reads all of them. */
-  static String whyNothing(String table, List<LeftGroup> left) {
+  static String whyNothing(String table, ResolvedSpec spec, StartingPoint start, List<LeftGroup> left) {
+    if (start.snapshotId() == null) {
+      return "Nothing to rewrite in %s: branch main has no snapshot yet.".formatted(table);
+    }
+    if (left.isEmpty() && spec.written().where() == null) {
+      return "Nothing to rewrite in %s: the table has no data file.".formatted(table);
+    }
     Map<Reason, List<LeftGroup>> alike =
         left.stream().collect(Collectors.groupingBy(each -> each.reasons.get(0).withCosts(List.of()), LinkedHashMap::new, Collectors.toList()));
     Map<String, Integer> counts = new LinkedHashMap<>();

@@ -77,26 +77,17 @@ public final class Selection {
    */
   public static TablePlan plan(CatalogTable target, ResolvedSpec spec) {
     StartingPoint start = StartingPoint.of(target.table(), spec.branch());
-    List<FileScanTask> listed = start.list(target.table(), spec.scope());
-    Selection selection = new Selection(target, spec, start, listed);
-    String nothing =
-        start.snapshotId() == null
-            ? "branch main has no snapshot yet"
-            : listed.isEmpty() && spec.written().where() == null ? "the table has no data file" : null;
-    List<Chosen> chosen = nothing == null ? selection.chosen() : List.of();
-    String whyNothing =
-        nothing != null
-            ? "Nothing to rewrite in %s: %s.".formatted(selection.table.name(), nothing)
-            : chosen.isEmpty() ? LeftGroup.whyNothing(selection.table.name(), selection.left) : null;
+    Selection selection = new Selection(target, spec, start, start.list(target.table(), spec.scope()));
+    List<FileGroup> groups = selection.inOrder(selection.chosen());
     return TablePlan.of(
         selection.table,
         spec,
         start,
         selection.history,
         selection.targetSize,
-        selection.inOrder(chosen),
+        groups,
         selection.left,
-        whyNothing,
+        groups.isEmpty() ? LeftGroup.whyNothing(target.table().name(), spec, start, selection.left) : null,
         Optional.ofNullable(selection.bounds));
   }
 
