@@ -6,6 +6,8 @@ import io.icebergzorder.spark.internals.Failures.FailureStreak;
 import io.icebergzorder.spark.plan.FileGroup;
 import io.icebergzorder.spark.spec.RewriteOptions;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -31,7 +33,7 @@ final class FileGroupPool {
   private final RewriteCommit commit;
   private final RewriteOptions options;
   private final List<GroupJob> jobs;
-  private final Map<FileGroup, Throwable> samplingFailures;
+  private final Map<FileGroup, Throwable> failures;
   private final int groups;
   private final SparkContext context;
   private final Room room;
@@ -49,7 +51,7 @@ final class FileGroupPool {
     this.commit = commit;
     this.options = options;
     this.jobs = jobs;
-    this.samplingFailures = samplingFailures;
+    this.failures = Collections.synchronizedMap(new LinkedHashMap<>(samplingFailures));
     this.groups = samplingFailures.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
     this.context = rewriter.session().spark().sparkContext();
   }
@@ -76,21 +78,12 @@ final class FileGroupPool {
     }
   }
 
-  /** Takes file groups as they are finished. */
-  interface Outcomes {
-    /** Takes a rewritten group; if this throws, its new files are deleted. */
-    void done(RewriteFileGroup group);
-
-    /** Takes note of a group that could not be sampled or rewritten, and leaves the others alone. */
-    default void failed(FileGroup group, Throwable failure) {}
-  }
-
   /** Hands on groups; aborts those that are not taken. */
-  static void handOn(List<RewriteFileGroup> groups, Outcomes outcomes, Consumer<Collection<RewriteFileGroup>> abort) {
+  static void handOn(List<RewriteFileGroup> groups, Consumer<RewriteFileGroup> done, Consumer<Collection<RewriteFileGroup>> abort) {
     int taken = 0;
     try {
       for (; taken < groups.size(); taken++) {
-        outcomes.done(groups.get(taken));
+        done.accept(groups.get(taken));
       }
     } catch (Throwable e) {
       abort.accept(groups.subList(taken, groups.size()));
@@ -102,15 +95,24 @@ final class FileGroupPool {
     return groups;
   }
 
-  /** Rewrites every group that has a layout; returns or throws only when no job of the rewrite runs any more. */
+  /** The groups that could not be sampled or rewritten, and why; none without partial progress. */
+  Map<FileGroup, Throwable> failures() {
+    return failures;
+  }
+
+  /**
+   * Rewrites every group that has a layout; returns or throws only when no job of the rewrite runs any more.
+   *
+   * @param done takes each rewritten group; if it throws, the new files of the group are deleted
+   */
   // Without partial progress the first failure leaves the groups that are not begun; else those that shared a job with it are tried apart.
-  void run(Outcomes outcomes) throws ExecutionException, InterruptedException {
-    samplingFailures.forEach(outcomes::failed);
+  void run(Consumer<RewriteFileGroup> done) throws ExecutionException, InterruptedException {
+    failures.forEach(this::logFailure);
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
     context.addJobTag(tag);
     ExecutorService pool = Executors.newFixedThreadPool(options.maxConcurrentFileGroupRewrites());
     try {
-      jobs.forEach(job -> pool.execute(() -> attempt(job, outcomes)));
+      jobs.forEach(job -> pool.execute(() -> attempt(job, done)));
     } finally {
       pool.shutdown();
       try {
@@ -124,11 +126,11 @@ final class FileGroupPool {
     }
   }
 
-  private void attempt(GroupJob job, Outcomes outcomes) {
+  private void attempt(GroupJob job, Consumer<RewriteFileGroup> done) {
     try {
       room.enter(job.bytes());
       try {
-        rewrite(job, outcomes);
+        rewrite(job, done);
       } finally {
         room.leave(job.bytes());
       }
@@ -138,12 +140,12 @@ final class FileGroupPool {
     }
   }
 
-  private void rewrite(GroupJob job, Outcomes outcomes) throws Exception {
+  private void rewrite(GroupJob job, Consumer<RewriteFileGroup> done) throws Exception {
     if (stopped.get() != null) {
       return;
     }
     if (streak.isOver()) {
-      job.groups().forEach(each -> outcomes.failed(each.group(), streak.why()));
+      job.groups().forEach(each -> failed(each.group(), streak.why()));
       return;
     }
     // Whatever the caller has set for threads such as this one: see the setting of the session.
@@ -155,25 +157,34 @@ final class FileGroupPool {
       if (options.partialProgress().isEmpty() || Failures.isCancellation(e)) {
         throw e;
       }
-      afterFailure(job, e, outcomes);
+      afterFailure(job, e, done);
       return;
     }
     LOG.info("Rewrote {} of {} file groups in {}", finished.addAndGet(rewritten.size()), groups, rewriter.table().name());
     streak.done();
-    handOn(rewritten, outcomes, commit::abort);
+    handOn(rewritten, done, commit::abort);
   }
 
   /** Only the group that is to blame fails: of a shared job nobody knows which one that is. */
-  private void afterFailure(GroupJob job, Throwable failure, Outcomes outcomes) throws Exception {
+  private void afterFailure(GroupJob job, Throwable failure, Consumer<RewriteFileGroup> done) throws Exception {
     if (!job.isShared()) {
       streak.failed(failure);
-      outcomes.failed(job.groups().get(0).group(), failure);
+      failed(job.groups().get(0).group(), failure);
       return;
     }
     LOG.warn("Rewriting {} file groups of {} apart, because one failed", job.groups().size(), rewriter.table().name(), failure);
     for (GroupJob half : job.halves()) {
-      rewrite(half, outcomes);
+      rewrite(half, done);
     }
+  }
+
+  private void failed(FileGroup group, Throwable failure) {
+    logFailure(group, failure);
+    failures.put(group, failure);
+  }
+
+  private void logFailure(FileGroup group, Throwable failure) {
+    LOG.error("Cannot rewrite file group {} of {}", group.info(), rewriter.table().name(), failure);
   }
 
   private String describe(GroupJob job) {

@@ -63,19 +63,19 @@ final class GroupExecution {
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
   private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
-    PartialCommits commits = new PartialCommits(commit, table.name(), progress.groupsPerCommit(groups.size()));
+    PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
     try {
-      groups.run(commits);
+      groups.run(commits::add);
       commits.finish();
     } catch (Throwable e) {
       commits.abort();
       throw stopped(e, account(commits, groups.size()));
     }
-    check(commits, groups.size(), progress.maxFailedCommits());
+    check(commits, groups, progress.maxFailedCommits());
     conflict = commits.conflicts.stream().reduce(Conflict::and);
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
-        .addAllRewriteFailures(commits.notRewritten.keySet().stream().map(group -> failure(group.info(), group.files().size())).toList())
+        .addAllRewriteFailures(groups.failures().keySet().stream().map(group -> failure(group.info(), group.files().size())).toList())
         .addAllRewriteFailures(commits.notCommitted.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
         .build();
   }
@@ -85,7 +85,8 @@ final class GroupExecution {
   }
 
   /** Fails where a result would hide what became of the commits. */
-  private void check(PartialCommits commits, int groups, int maxFailedCommits) {
+  private void check(PartialCommits commits, FileGroupPool groups, int maxFailedCommits) {
+    String account = account(commits, groups.size());
     List<RuntimeException> unknown = commits.unknown;
     if (!unknown.isEmpty()) {
       throw new UnknownCommitException(
@@ -93,16 +94,16 @@ final class GroupExecution {
               Locale.ROOT,
               "Cannot tell whether all of the rewrite of %s was committed, because the catalog gave no clear answer to %d"
                   + " commits: %s. %s Look at the table's snapshots, run the rewrite again, then run remove_orphan_files.",
-              table.name(), unknown.size(), Failures.rootMessage(unknown.get(0)), account(commits, groups)),
+              table.name(), unknown.size(), Failures.rootMessage(unknown.get(0)), account),
           unknown.get(0));
     }
     int failed = commits.failures.size();
-    if (commits.committed.isEmpty() && commits.conflicts.isEmpty() && failed + commits.notRewritten.size() > 0) {
-      Throwable first = failed > 0 ? commits.failures.get(0) : commits.notRewritten.values().iterator().next();
+    if (commits.committed.isEmpty() && commits.conflicts.isEmpty() && failed + groups.failures().size() > 0) {
+      Throwable first = failed > 0 ? commits.failures.get(0) : groups.failures().values().iterator().next();
       String why = failed > 0 ? first.getMessage() : Failures.rootMessage(first);
       throw new RuntimeException(
           "Cannot complete the rewrite of %s, because no file group could be rewritten: %s. %s"
-              .formatted(table.name(), why, account(commits, groups)),
+              .formatted(table.name(), why, account),
           first);
     }
     if (failed > maxFailedCommits) {
@@ -111,8 +112,7 @@ final class GroupExecution {
               Locale.ROOT,
               "Cannot complete the rewrite of %s, because %s is true but %d rewrite commits failed. This is more than the"
                   + " maximum allowed failures of %d. The log has the causes; the other commits remain. %s",
-              table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, maxFailedCommits,
-              account(commits, groups)));
+              table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, maxFailedCommits, account));
     }
   }
 

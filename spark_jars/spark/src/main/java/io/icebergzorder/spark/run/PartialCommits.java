@@ -2,12 +2,8 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
-import io.icebergzorder.spark.plan.FileGroup;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -18,20 +14,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Commits file groups in batches, in a thread of its own, so that others are rewritten while the catalog is slow. */
-final class PartialCommits implements FileGroupPool.Outcomes {
+final class PartialCommits {
   private static final Logger LOG = LoggerFactory.getLogger(PartialCommits.class);
 
   private final RewriteCommit commit;
-  private final String table;
   private final int groupsPerCommit;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
   private final ExecutorService committer = Executors.newSingleThreadExecutor();
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
-  // What became of file groups, to be looked at after finish or abort: those that could not be sampled or rewritten, and why; those
-  // committed for certain, in how many commits; those that conflict with other operations; those whose commits
-  // failed for certain, with one failure a commit; and one failure for each commit in doubt.
-  final Map<FileGroup, Throwable> notRewritten = Collections.synchronizedMap(new LinkedHashMap<>());
+  // What became of file groups, to be looked at after finish or abort: those committed for certain, in how many commits; those that
+  // conflict with other operations; those whose commits failed for certain, with one failure a commit; and one failure for each commit in
+  // doubt.
   final List<RewriteFileGroup> committed = new ArrayList<>();
   final List<RewriteCommit.Conflict> conflicts = new ArrayList<>();
   final List<RewriteFileGroup> notCommitted = new ArrayList<>();
@@ -39,25 +33,17 @@ final class PartialCommits implements FileGroupPool.Outcomes {
   final List<RuntimeException> unknown = new ArrayList<>();
   int succeeded;
 
-  PartialCommits(RewriteCommit commit, String table, int groupsPerCommit) {
+  PartialCommits(RewriteCommit commit, int groupsPerCommit) {
     this.commit = commit;
-    this.table = table;
     this.groupsPerCommit = groupsPerCommit;
   }
 
   /** Takes a file group over, and has a batch committed if that is full. */
-  @Override
-  public synchronized void done(RewriteFileGroup group) {
+  synchronized void add(RewriteFileGroup group) {
     pending.add(group);
     if (pending.size() == groupsPerCommit) {
       commitPending();
     }
-  }
-
-  @Override
-  public void failed(FileGroup group, Throwable failure) {
-    LOG.error("Cannot rewrite file group {} of {}", group.info(), table, failure);
-    notRewritten.put(group, failure);
   }
 
   /** Has what is left committed, and waits for all commits. */
