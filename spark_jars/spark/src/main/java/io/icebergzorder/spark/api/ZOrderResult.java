@@ -57,10 +57,10 @@ public record ZOrderResult(
     return new ZOrderResult(
         outcome.result().orElseThrow(),
         Optional.of(String.join(" ", outcome.messages())).filter(text -> !text.isEmpty()),
-        ColumnScan.of(outcome.before(), outcome.predicted(), outcome.actual()),
+        ColumnScan.of(outcome.measured().before(), outcome.measured().predicted(), outcome.measured().actual()),
         outcome.sampled().plan().workload().filter(workload -> !outcome.groups().isEmpty()).map(workload -> workload(outcome, workload)),
-        TableFiles.of(outcome.before()),
-        TableFiles.of(outcome.actual()),
+        TableFiles.of(outcome.measured().before()),
+        TableFiles.of(outcome.measured().actual()),
         Optional.empty(),
         outcome.translatedDeletes());
   }

@@ -55,6 +55,11 @@ public final class Rewrite {
 
   private Rewrite() {}
 
+  /** Some file groups with their new files, and the reads of filters on these groups and on the files that are left. */
+  public record Measured(List<GroupResult> groups, TableReads before, TableReads predicted, TableReads actual) {
+    static final Measured NONE = new Measured(List.of(), TableReads.NONE, TableReads.NONE, TableReads.NONE);
+  }
+
   /**
    * What a rewrite did, with the committed file groups, and those that conflicted with another operation. The result is empty if sampling
    * showed at once that no file group would gain.
@@ -62,29 +67,30 @@ public final class Rewrite {
   public record RewriteResult(
       SampledPlan sampled,
       Optional<RewriteDataFiles.Result> result,
-      TableReads before,
-      TableReads predicted,
-      TableReads actual,
-      List<GroupResult> groups,
+      Measured measured,
       List<String> warnings,
       List<String> events,
       long translatedDeletes,
       Optional<Conflict> conflict) {
     private static final int LONGEST_REASON = 400;
 
+    /** The committed file groups. */
+    public List<GroupResult> groups() {
+      return measured.groups;
+    }
+
     /** What the user should know, in sentences. */
     public List<String> messages() {
-      return concat(groups.isEmpty() ? List.of() : warnings, events);
+      return concat(groups().isEmpty() ? List.of() : warnings, events);
     }
 
     private static RewriteResult nothing(SampledPlan sampled) {
-      TableReads none = TableReads.NONE;
-      return new RewriteResult(sampled, Optional.empty(), none, none, none, List.of(), List.of(), List.of(), 0, Optional.empty());
+      return new RewriteResult(sampled, Optional.empty(), Measured.NONE, List.of(), List.of(), 0, Optional.empty());
     }
 
     private RewriteResult ended(RewriteDataFiles.Result counts, List<String> more) {
       return new RewriteResult(
-          sampled, Optional.of(counts), before, predicted, actual, groups, warnings, concat(events, more), translatedDeletes, Optional.empty());
+          sampled, Optional.of(counts), measured, warnings, concat(events, more), translatedDeletes, Optional.empty());
     }
 
     /** The result if there is nothing left to do with the file groups that conflicted. */
@@ -96,8 +102,8 @@ public final class Rewrite {
     private RewriteResult withFailures(String table, String why) {
       Conflict last = conflict.orElseThrow();
       Optional<RewriteOptions.PartialProgress> progress = sampled.plan().options().partialProgress();
-      if (groups.isEmpty() || progress.isEmpty() || last.commits() > progress.get().maxFailedCommits()) {
-        throw RewriteCommit.failure(table, new RuntimeException(last.why().getMessage() + why, last.why()), groups.size());
+      if (groups().isEmpty() || progress.isEmpty() || last.commits() > progress.get().maxFailedCommits()) {
+        throw RewriteCommit.failure(table, new RuntimeException(last.why().getMessage() + why, last.why()), groups().size());
       }
       RewriteDataFiles.Result done = result.orElseThrow();
       RewriteDataFiles.Result all =
@@ -134,15 +140,13 @@ public final class Rewrite {
               .addAllRewriteFailures(second.rewriteFailures())
               .removedDeleteFilesCount(first.removedDeleteFilesCount() + second.removedDeleteFilesCount())
               .build();
-      boolean isUnchanged = later.groups.isEmpty();
+      Measured all =
+          new Measured(concat(groups(), later.groups()), sampled.before(), later.measured.predicted, later.measured.actual);
       return new RewriteResult(
           sampled,
           Optional.of(both),
-          isUnchanged ? before : sampled.before(),
-          isUnchanged ? predicted : later.predicted,
-          isUnchanged ? actual : later.actual,
-          concat(groups, later.groups),
-          groups.isEmpty() ? later.warnings : warnings,
+          later.groups().isEmpty() ? measured : all,
+          groups().isEmpty() ? later.warnings : warnings,
           concat(events, concat(List.of(plannedAgain()), later.events)),
           translatedDeletes + later.translatedDeletes,
           later.conflict);
@@ -253,7 +257,7 @@ public final class Rewrite {
       }
       long begun = System.nanoTime();
       String committed =
-          result.groups.isEmpty() ? "" : String.format(Locale.ROOT, " %,d other file groups were committed before.", result.groups.size());
+          result.groups().isEmpty() ? "" : String.format(Locale.ROOT, " %,d other file groups were committed before.", result.groups().size());
       try {
         TablePlan plan = attempt.planAgain(result.conflict.get());
         if (plan.groups().isEmpty()) {

@@ -14,6 +14,7 @@ import io.icebergzorder.spark.layout.ScanFractions;
 import io.icebergzorder.spark.layout.ScanFractions.TableReads;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.run.Rewrite.Measured;
 import io.icebergzorder.spark.spec.CatalogTable;
 import io.icebergzorder.spark.spec.Workload;
 import java.math.BigDecimal;
@@ -50,10 +51,7 @@ final class RunMeasurement {
   private final CompletableFuture<Map<String, String>> layoutProperties;
   private long since;
   private int summarized;
-  private Reads measured = new Reads(List.of(), TableReads.NONE, TableReads.NONE, TableReads.NONE);
-
-  /** The reads of filters on some groups and on the files that are left. */
-  private record Reads(List<GroupResult> of, TableReads before, TableReads predicted, TableReads actual) {}
+  private Measured measured = Measured.NONE;
 
   /** Takes the rewrite's id unless the extra summary properties have one, and its start by {@link System#nanoTime}. */
   RunMeasurement(CatalogTable target, SampledPlan sampled, Map<String, String> extraProperties, String id, long since) {
@@ -89,11 +87,11 @@ final class RunMeasurement {
         plan.endMarker().ifPresent(marker -> summary.put(UnchangedSince.SETTLED_FROM, marker));
       }
     }
-    Reads reads = reads(groups.stream().map(this::result).toList());
+    Measured reads = measured(groups.stream().map(this::result).toList());
     Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
-    put(fractions, "before", reads.before);
-    put(fractions, "predicted", reads.predicted);
-    put(fractions, "actual", reads.actual);
+    put(fractions, "before", reads.before());
+    put(fractions, "predicted", reads.predicted());
+    put(fractions, "actual", reads.actual());
     summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
@@ -121,13 +119,13 @@ final class RunMeasurement {
         });
   }
 
-  private Reads reads(List<GroupResult> made) {
+  private Measured measured(List<GroupResult> made) {
     // A rewrite in one commit asks for the same groups twice.
-    if (!made.equals(measured.of)) {
+    if (!made.equals(measured.groups())) {
       ScanFractions measure = sampled.measure();
       List<SampledGroup> groups = made.stream().map(GroupResult::group).toList();
       List<MeasuredFiles> files = made.stream().map(each -> new MeasuredFiles(each.files(), each.group().sample())).toList();
-      measured = new Reads(made, measure.before(groups), measure.predicted(groups), measure.reads(files, false));
+      measured = new Measured(made, measure.before(groups), measure.predicted(groups), measure.reads(files, false));
     }
     return measured;
   }
@@ -138,10 +136,9 @@ final class RunMeasurement {
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> results.get(group.info().globalIndex()))
             .toList();
-    Reads reads = reads(committed);
     List<String> events = translated.message().stream().toList();
     return new Rewrite.RewriteResult(
-        sampled, Optional.of(result), reads.before, reads.predicted, reads.actual, committed, warnings, events, translated.rows(), conflict);
+        sampled, Optional.of(result), measured(committed), warnings, events, translated.rows(), conflict);
   }
 
   private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {
