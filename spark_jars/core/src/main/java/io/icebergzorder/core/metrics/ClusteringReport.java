@@ -29,7 +29,6 @@ public record ClusteringReport(
    * What a rewrite would do now.
    *
    * @param files the data files that it would choose
-   * @param reason why, or why none
    */
   public record Recommendation(int files, String reason) {}
 

@@ -18,8 +18,6 @@ import java.util.stream.IntStream;
  *
  * @param fitted the sample that the layout was fitted to
  * @param heldOut another sample of the group; empty if the first sample has all rows
- * @param rows the rows of the group
- * @param bytes the bytes of the group
  * @param files the number of files that the group is written to, at least that of the layout: a file of the layout may stand for several
  */
 public record LaidOutSample(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes, int files) {

@@ -8,7 +8,6 @@ import java.util.List;
  * The input of a report: files with bounds, snapshots, options. The arrays are kept, not copied: do not change them.
  *
  * @param metrics of each clustering column, its metrics mode
- * @param sizes the size limits of a rewrite
  * @param layout what a rewrite asks of a layout, but for the number of files
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply

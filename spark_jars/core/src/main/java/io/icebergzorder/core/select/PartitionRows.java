@@ -167,7 +167,6 @@ final class PartitionRows {
    *
    * @param costs what filters on the new files cost
    * @param readProbability of each row of the rewritten files, in order: that of its new file
-   * @param files the number of new files
    */
   record Rewritten(double[] costs, double[] readProbability, int files) {}
 

@@ -16,7 +16,6 @@ import java.util.Optional;
  *
  * @param maxScanRatio sets of files are scored if filters cost more than so many times the attainable cost; at least 1
  * @param spareFiles and more than so many open costs above the attainable cost; at least 0
- * @param sizes the size limits of the rewrite
  * @param layout the request for layouts; its number of files is not used
  * @param kept by column, what new lower/upper bounds keep of a key of bytes; not used for longs
  * @param weights by column, its weight in averages, at least 0; 0 if new files get no bounds

@@ -107,7 +107,6 @@ final class DeleteTranslation {
   /**
    * What a commit on top of a snapshot does besides the replacement of the data files.
    *
-   * @param head the snapshot
    * @param applied the delete files that apply to the rewritten files there
    * @param removed those of them that apply to no other file, or one that was written anew for the others
    * @param added new delete files, which are written

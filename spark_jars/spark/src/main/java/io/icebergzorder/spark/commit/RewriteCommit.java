@@ -84,7 +84,6 @@ public final class RewriteCommit {
   /**
    * File groups whose new files were deleted, because another operation has changed their files.
    *
-   * @param groups the groups
    * @param commits the commits that they were a part of
    * @param why the first conflict
    */

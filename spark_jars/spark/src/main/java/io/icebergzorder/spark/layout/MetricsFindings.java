@@ -19,8 +19,7 @@ import org.apache.iceberg.Table;
 /**
  * The columns whose bounds are missing, or too short to distinguish values: see {@link MetricsCheck}.
  *
- * @param name the table's name
- * @param parts its full name: catalog, namespace, table
+ * @param parts the full name of the table: catalog, namespace, table
  * @param kept what the table kept of bounds when it was sampled
  * @param areFixed whether the rewrite sets the metrics modes that columns need
  */

@@ -15,14 +15,12 @@ import java.util.stream.Stream;
 /**
  * A plan with the layouts of its file groups, and the reads of filters today and as predicted.
  *
- * @param plan the plan
  * @param groups the file groups to rewrite, in the order of the plan
  * @param failures errors of groups that could not be sampled; empty without partial progress
  * @param left the files that are left: those of the plan, then those of groups without gain
  * @param before the reads of filters on the table today
  * @param predicted the predicted reads after the rewrite
  * @param metrics the columns whose lower/upper bounds are missing or too short
- * @param messages further warnings
  * @param whyNothing why no group remains, or null
  * @param measure measures the groups before and after
  * @param readOfRest what a workload's queries read of the files that are left

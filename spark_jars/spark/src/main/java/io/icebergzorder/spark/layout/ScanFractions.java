@@ -34,8 +34,6 @@ public record ScanFractions(ResolvedSortOrder order, KeptBounds kept, int[] keyL
   /**
    * What filters {@code column = value} read of the files of a table, or of those that the filter of a rewrite selects.
    *
-   * @param files how many files there are
-   * @param bytes their bytes
    * @param byColumn by name, in the order of the columns; those without a value are left out
    */
   public record TableReads(int files, long bytes, Map<String, FilterRead> byColumn) {

@@ -25,7 +25,6 @@ import org.apache.iceberg.util.StructLikeWrapper;
  * @param specId the partition spec of the files to be written
  * @param maxOutputFileSize the bytes at which a file ends
  * @param expectedFiles how many files are expected to be written
- * @param reasons why the group was chosen
  * @param extents by column, the share of its partition that the group spans, in thousandths; empty if the group is not a part
  * @param mustRewrite whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained
  */

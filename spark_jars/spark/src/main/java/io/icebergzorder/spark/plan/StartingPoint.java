@@ -30,10 +30,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * not.
  *
  * @param uuid the table's UUID, which differs from that of another table of the same name
- * @param branch the branch
  * @param snapshotId the branch's snapshot; null if the table has none
- * @param schemaId the table's schema
- * @param specId the table's partition spec
  * @param plannedAtMs when it was made, in milliseconds since 1970
  */
 public record StartingPoint(UUID uuid, String branch, Long snapshotId, int schemaId, int specId, long plannedAtMs) {

@@ -27,13 +27,10 @@ import org.apache.iceberg.Table;
 /**
  * The plan of a rewrite, from metadata alone: file groups, files that stay, and reasons.
  *
- * @param spec the spec, as it was resolved
  * @param start the state of the table that the plan was made from
  * @param history the branch's snapshots; empty in a stored plan without file groups
- * @param targetSize the size of new files
  * @param order the order of the rows, within each partition of the files to be written
  * @param groups the chosen file groups, in the order of their rewrite
- * @param left the files that are left
  * @param whyNothing why there is no file group, and which option would force one; null if there is one
  * @param bounds of the data files that the filter selects, if the plan has been made from them
  */

@@ -14,7 +14,6 @@ import org.apache.iceberg.util.PropertyUtil;
 /**
  * The target size of new data files, and its origin.
  *
- * @param bytes the size
  * @param from "option", "property", "last layout" or "data"
  * @param origin the source of the last layout's size, else the same as {@code from}: "option", "property" or "data"
  */
