@@ -2,6 +2,7 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.RewriteCommit.Conflict;
+import io.icebergzorder.spark.commit.RewriteCommit.TranslatedDeletes;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
@@ -326,7 +327,10 @@ public final class Rewrite {
             : Optional.empty();
     GroupExecution execution = new GroupExecution(table, plan.options(), commit, removal);
     RewriteDataFiles.Result result = execution.run(pool);
-    return measurement.outcome(result, warnings, commit.translated(), execution.conflict());
+    TranslatedDeletes translated = commit.translated();
+    List<String> events = translated.message().stream().toList();
+    return new RewriteResult(
+        sampled, Optional.of(result), measurement.committed(result), warnings, events, translated.rows(), execution.conflict());
   }
 
   /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */

@@ -5,8 +5,6 @@ import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.metrics.ScanMeasurement.MeasuredFiles;
 import io.icebergzorder.core.select.UnchangedSince;
-import io.icebergzorder.spark.commit.RewriteCommit.Conflict;
-import io.icebergzorder.spark.commit.RewriteCommit.TranslatedDeletes;
 import io.icebergzorder.spark.layout.ConditionReads;
 import io.icebergzorder.spark.layout.SampledGroup;
 import io.icebergzorder.spark.layout.SampledPlan;
@@ -24,10 +22,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.stream.StreamSupport;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -130,15 +126,9 @@ final class RunMeasurement {
     return measured;
   }
 
-  synchronized Rewrite.RewriteResult outcome(
-      RewriteDataFiles.Result result, List<String> warnings, TranslatedDeletes translated, Optional<Conflict> conflict) {
-    List<GroupResult> committed =
-        StreamSupport.stream(result.rewriteResults().spliterator(), false)
-            .map(group -> results.get(group.info().globalIndex()))
-            .toList();
-    List<String> events = translated.message().stream().toList();
-    return new Rewrite.RewriteResult(
-        sampled, Optional.of(result), measured(committed), warnings, events, translated.rows(), conflict);
+  /** The file groups that were committed. */
+  synchronized Measured committed(RewriteDataFiles.Result result) {
+    return measured(result.rewriteResults().stream().map(group -> results.get(group.info().globalIndex())).toList());
   }
 
   private static void put(Map<String, Map<String, BigDecimal>> byColumn, String name, TableReads reads) {
