@@ -107,7 +107,7 @@ public final class Spark4Line implements SparkLine {
     Object[] fields = new Object[relation.productArity()];
     Arrays.setAll(fields, relation::productElement);
     fields[1] = SparkInternals.seq(output);
-    return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), (LogicalPlan) relation.makeCopy(fields));
+    return org.apache.spark.sql.classic.Dataset.ofRows(classic(rows.sparkSession()), relation.makeCopy(fields));
   }
 
   @Override
