@@ -18,36 +18,29 @@ import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
-/** Rewrites file groups, several at a time, and commits them: in one snapshot, or as they are finished (partial progress). */
-final class GroupExecution {
-  private final Table table;
-  private final RewriteOptions options;
-  private final RewriteCommit commit;
-  private final Optional<RemoveDanglingDeleteFiles> removal;
-  private Optional<Conflict> conflict = Optional.empty();
-
-  /** Takes what runs after the rewrite, if anything: the removal of dangling deletes. */
-  GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal) {
-    this.table = table;
-    this.options = options;
-    this.commit = commit;
-    this.removal = removal;
-  }
-
-  /** The file groups that were not committed because of conflicts; no failures yet, because they can be planned again. */
-  Optional<Conflict> conflict() {
-    return conflict;
-  }
+/**
+ * Rewrites file groups, several at a time, and commits them: in one snapshot, or as they are finished (partial progress).
+ *
+ * @param removal removes dangling deletes after a rewrite without conflicts; empty if they stay
+ */
+record GroupExecution(Table table, RewriteOptions options, RewriteCommit commit, Optional<RemoveDanglingDeleteFiles> removal) {
+  /**
+   * What became of file groups.
+   *
+   * @param conflict the groups that were not committed because of conflicts; no failures yet, because they can be planned again
+   */
+  record Executed(RewriteDataFiles.Result result, Optional<Conflict> conflict) {}
 
   /** Rewrites and commits file groups; whatever it throws says what was committed, and why not the rest. */
-  RewriteDataFiles.Result run(FileGroupPool groups) throws InterruptedException {
-    RewriteDataFiles.Result result =
-        options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);
-    return removal.isPresent() && conflict.isEmpty() ? withoutDanglingDeletes(result, removal.get()) : result;
+  Executed run(FileGroupPool groups) throws InterruptedException {
+    Executed executed = options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);
+    return removal.isPresent() && executed.conflict.isEmpty()
+        ? new Executed(withoutDanglingDeletes(executed.result, removal.get()), executed.conflict)
+        : executed;
   }
 
   /** All file groups in one commit: one that fails stops the others. */
-  private RewriteDataFiles.Result atOnce(FileGroupPool groups) throws InterruptedException {
+  private Executed atOnce(FileGroupPool groups) throws InterruptedException {
     Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
     try {
       groups.run(done::add);
@@ -55,14 +48,15 @@ final class GroupExecution {
       commit.abort(done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
-    conflict = commit.commit(done);
+    Optional<Conflict> conflict = commit.commit(done);
     Set<RewriteFileGroup> conflicting = conflict.map(Conflict::groups).orElse(Set.of());
     Stream<RewriteFileGroup> committed = done.stream().filter(group -> !conflicting.contains(group));
-    return ImmutableRewriteDataFiles.Result.builder().rewriteResults(committed.map(RewriteFileGroup::asResult).toList()).build();
+    return new Executed(
+        ImmutableRewriteDataFiles.Result.builder().rewriteResults(committed.map(RewriteFileGroup::asResult).toList()).build(), conflict);
   }
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
-  private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
+  private Executed partially(FileGroupPool groups, RewriteOptions.PartialProgress progress) throws InterruptedException {
     PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
     try {
       groups.run(commits::add);
@@ -72,12 +66,13 @@ final class GroupExecution {
       throw stopped(e, account(commits, groups.size()));
     }
     check(commits, groups, progress.maxFailedCommits());
-    conflict = commits.conflicts.stream().reduce(Conflict::and);
-    return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
-        .addAllRewriteFailures(groups.failures().keySet().stream().map(group -> failure(group.info(), group.files().size())).toList())
-        .addAllRewriteFailures(commits.notCommitted.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
-        .build();
+    RewriteDataFiles.Result result =
+        ImmutableRewriteDataFiles.Result.builder()
+            .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
+            .addAllRewriteFailures(groups.failures().keySet().stream().map(group -> failure(group.info(), group.files().size())).toList())
+            .addAllRewriteFailures(commits.notCommitted.stream().map(group -> failure(group.info(), group.inputFileNum())).toList())
+            .build();
+    return new Executed(result, commits.conflicts.stream().reduce(Conflict::and));
   }
 
   static RewriteDataFiles.FileGroupFailureResult failure(RewriteDataFiles.FileGroupInfo info, int files) {

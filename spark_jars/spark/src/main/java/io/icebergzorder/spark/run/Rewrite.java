@@ -325,12 +325,11 @@ public final class Rewrite {
         plan.options().removeDanglingDeletes()
             ? Optional.of(SparkInternals.removalOfDanglingDeletes(session.spark(), table, plan.spec().branch(), measurement.commonSummary()))
             : Optional.empty();
-    GroupExecution execution = new GroupExecution(table, plan.options(), commit, removal);
-    RewriteDataFiles.Result result = execution.run(pool);
+    GroupExecution.Executed done = new GroupExecution(table, plan.options(), commit, removal).run(pool);
+    Measured measured = measurement.committed(done.result());
     TranslatedDeletes translated = commit.translated();
     List<String> events = translated.message().stream().toList();
-    return new RewriteResult(
-        sampled, Optional.of(result), measurement.committed(result), warnings, events, translated.rows(), execution.conflict());
+    return new RewriteResult(sampled, Optional.of(done.result()), measured, warnings, events, translated.rows(), done.conflict());
   }
 
   /** Sets the metrics modes that new files need for useful bounds, before the first file is written. */
