@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
+from benchmarks.metrics import drawn_evenly, scan_fraction
 from benchmarks.sets import SETS
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
@@ -30,7 +31,6 @@ from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.metrics.scan_cost import ideal_file_size, root, scan_cost
-from iceberg_zorder.metrics.scan_fraction import drawn_evenly, scan_fraction
 
 ROWS = 100_000
 FILES = 16
