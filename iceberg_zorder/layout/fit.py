@@ -52,13 +52,15 @@ def grow(
     leading: int = 0,
     workload: QueryBoxes | None = None,
     workload_share: float = WORKLOAD_SHARE,
+    costs_with: Callable[[Costs], Costs] | None = None,
 ) -> BoxTree:
     """Grow a tree with a wanted number of files on the positions of sampled rows, by active column.
 
     A file's share of the rows is within ``tolerance`` of the mean; if no split keeps to it, the most even split is
     used. The leading columns are split first, one after the other. The ``workload`` represents ``workload_share`` of
     all queries; the others are assumed to filter by values of rows, on each column in proportion to its weight. Equal
-    rows are in one leaf; a leaf has several files if all of its sampled rows are equal.
+    rows are in one leaf; a leaf has several files if all of its sampled rows are equal. ``costs_with`` returns costs of
+    splits in place of those.
 
     Examples
     --------
@@ -82,6 +84,8 @@ def grow(
     if workload is not None and table[leading:].size:
         of_queries = QueryCosts(below, workload, extents, share=workload_share, leading=leading)
         costs = of_queries if of_queries.are_any else extents
+    if costs_with is not None:
+        costs = costs_with(costs)
     mean = table.shape[1] / files
     grower = _Grower(len(table), bits, leading, RowsPerFile(mean, (1.0 - tolerance) * mean, (1.0 + tolerance) * mean))
     grower.node(table, files, costs)
@@ -428,8 +432,9 @@ def cut(
     request: LayoutRequest,
     workload: Callable[[Layout], QueryBoxes] | None = None,
     workload_share: float = WORKLOAD_SHARE,
+    costs_with: Callable[[Costs], Costs] | None = None,
 ) -> Layout:
-    """Return the layout with new cuts for the requested number of files; see :func:`fit`."""
+    """Return the layout with new cuts for the requested number of files; see :func:`fit` and :func:`grow`."""
     positions, bits, leading = layout.positions(sample), layout.bits, layout.leading
     if request.cuts != ADAPTIVE:
         index = global_index(positions, sample.rows, leading, request.curve, bits)
@@ -445,6 +450,7 @@ def cut(
         leading=leading,
         workload=workload(layout) if workload else None,
         workload_share=workload_share,
+        costs_with=costs_with,
     )
     curve = request.curve if request.curve == HILBERT else tighter_curve(tree, positions, bits, leading)
     return replace(layout, curve=curve, cuts=tree)
