@@ -28,7 +28,7 @@ STAGES = [
     {"pyiceberg.plan"},
     {"pyiceberg.group_rewrite", "pyiceberg.outcome", "pyiceberg.translation"},
     {"pyiceberg.run"},
-    {"pyiceberg.reporting", "pyiceberg.rewrite"},
+    {"pyiceberg.append", "pyiceberg.reporting", "pyiceberg.rewrite"},
     {"pyiceberg.undo"},
     {"pyiceberg.maintain"},
     {"pyiceberg"},

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
 from threading import Lock
-from typing import NoReturn, TypeVar, cast
+from typing import NoReturn, TypeAlias, TypeVar, cast
 
 import requests
 from pyiceberg.catalog import Catalog
@@ -154,6 +154,10 @@ def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Ta
         raise InvalidInputError(
             f"Cannot load table {name}, because catalog {catalog.name} has no such table"
         ) from error
+
+
+GivenTable: TypeAlias = Table
+"""A table that another engine has read, for modules of that engine."""
 
 
 def given_table(

@@ -42,7 +42,7 @@ from pyiceberg.expressions.visitors import (
     visit,
 )
 from pyiceberg.io import FileIO, OutputFile
-from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.io.pyarrow import _check_pyarrow_schema_compatible, schema_to_pyarrow
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     MANIFEST_ENTRY_SCHEMAS,
@@ -69,6 +69,7 @@ from pyiceberg.serializers import Compressor
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
 from pyiceberg.table.name_mapping import MappedField, NameMapping
+from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
@@ -241,9 +242,10 @@ def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
 
 def move_branch(table: Table, branch: str, head: int | None, new_head: int, *before: AddSnapshotUpdate) -> None:
     """Move a branch to another snapshot, if its head is still ``head``."""
-    ref = table.metadata.refs[branch]
+    ref = table.metadata.refs.get(branch)
     # An update without the branch's retention settings would remove them.
-    update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": new_head}
+    settings = ref.model_dump(by_alias=True) if ref else {"type": SnapshotRefType.BRANCH}
+    update = settings | {"ref-name": branch, "snapshot-id": new_head}
     required = {"ref": branch, "snapshot-id": head}
     requirements: list[Any] = [
         AssertTableUUID(uuid=table.metadata.table_uuid),
@@ -728,6 +730,16 @@ def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callabl
         # pyiceberg-core 0.10 truncates binary but not large_binary; batches are small enough for both.
         return lambda column: found(column.cast(pa.binary()))
     return found
+
+
+def check_arrow_schema(table: Table, schema: pa.Schema) -> None:
+    """Refuse rows of another schema, as :meth:`pyiceberg.table.Table.append` does; raises InvalidInputError."""
+    try:
+        _check_pyarrow_schema_compatible(table.schema(), schema, format_version=table.format_version)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"Cannot append to {'.'.join(table.name())}, because of the schema of the rows: {error}"
+        ) from error
 
 
 def partition_path(spec: PartitionSpec, partition: Record, schema: Schema) -> PartitionKey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -151,7 +151,7 @@ class _GroupRewrite:
                         self._check_running()
                         slots, index = self._route(router, task, rows, spill.ranges)
                         columns = codecs.encoded(rows.batch)
-                        _check_value_sizes(codecs, rows.batch.schema, largest)
+                        check_value_sizes(codecs, rows.batch.schema, largest)
                         parts = parted(columns, index, slots, spill.ranges)
                         with turns.turn(place):
                             spill.add(parts)
@@ -186,24 +186,10 @@ class _GroupRewrite:
         return bucket * ranges + (index >> self._index_bits - (ranges.bit_length() - 1)), index
 
     def write(self, spill: Spill, sorter: BucketSorter, codecs: Codecs) -> list[DataFile]:
-        """Sort and write the new files in parallel; each thread takes the next file that no other has taken."""
-        numbers = sorted(spill.buckets)
-        self._writers = [self._writer(number, sorter.row_group_rows, codecs) for number in numbers]
-        waiting = iter(zip(numbers, self._writers, strict=True))
-        lock = Lock()
-
-        def write_files(_: int) -> None:
-            while True:
-                with lock:
-                    number, writer = next(waiting, (None, None))
-                if number is None or writer is None:
-                    return
-                self._check_running()
-                sorter.write_bucket(spill, number, writer)
-                writer.close()
-
-        run_together(min(self._context.threads, max(1, len(numbers))), write_files, self._stopped.set)
-        files = [file for writer in self._writers for file in writer.files]
+        """Sort and write the new files in parallel."""
+        writers = {number: self._writer(number, sorter.row_group_rows, codecs) for number in sorted(spill.buckets)}
+        self._writers = [*writers.values()]
+        files = write_buckets(spill, sorter, writers, self._context.threads, self._check_running, self._stopped.set)
         rows = sum(file.record_count for file in files)
         if rows != self._rows_read:
             raise RewriteFailedError(
@@ -237,7 +223,7 @@ class _GroupRewrite:
             row_size=self._group.input_size / max(1, self._group.rows),
             large=codecs.large,
         )
-        return FileWriter(self._table, settings, self._on_row_group)
+        return FileWriter(self._table, stored_schema(self._table), settings, self._on_row_group)
 
     def _on_row_group(self, stage: str, rows: int, size: int) -> None:
         """Report a written row group as progress; raises StoppedError once the rewrite is stopped."""
@@ -249,7 +235,36 @@ class _GroupRewrite:
             raise StoppedError
 
 
-def _check_value_sizes(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
+def write_buckets(
+    spill: Spill,
+    sorter: BucketSorter,
+    writers: Mapping[int, FileWriter],
+    threads: int,
+    check_running: Callable[[], None],
+    stop: Callable[[], None],
+) -> list[DataFile]:
+    """Sort and write the rows of buckets, each by its writer; returns the files in the order of the writers.
+
+    Each thread takes the next bucket that no other has taken. ``check_running`` raises if the work is to end, and
+    ``stop`` is called if a thread fails.
+    """
+    waiting, lock = iter(writers.items()), Lock()
+
+    def write_files(_: int) -> None:
+        while True:
+            with lock:
+                number, writer = next(waiting, (None, None))
+            if number is None or writer is None:
+                return
+            check_running()
+            sorter.write_bucket(spill, number, writer)
+            writer.close()
+
+    run_together(min(threads, max(1, len(writers))), write_files, stop)
+    return [file for writer in writers.values() for file in writer.files]
+
+
+def check_value_sizes(codecs: Codecs, schema: pa.Schema, largest: int) -> None:
     """Raise LargeValuesError if a value has more than ``largest`` bytes."""
     place, size = max(codecs.large.items(), key=itemgetter(1), default=(0, 0))
     if size > largest:

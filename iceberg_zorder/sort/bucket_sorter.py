@@ -210,6 +210,11 @@ class BucketSorter:
             # Column by column, so that at most one column is copied at a time.
             columns.append(self._codecs.joined(place, each))
             each.clear()
+        if not self._prefix.columns and index.min() == index.max():
+            # Rows that are to stay as they are need no copy.
+            for start, end in row_group.cuts(self._codecs.widths(columns)):
+                row_group.add(self._codecs.finished([column.slice(start, end - start) for column in columns]))
+            return
         order = sort_permutation(self._keys(columns, index))
         del index
         for start, end in row_group.cuts(self._codecs.widths(columns)[order]):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import upkeep
+from tests.fuzz import appends, upkeep
 from tests.fuzz.differential import run
 from tests.fuzz.readers import Duck
 from tests.fuzz.seeds import seeds
@@ -27,3 +27,8 @@ def test_no_reader_sees_another_table(tmp_path: Path, duck: Duck, seed: int) -> 
 @pytest.mark.parametrize("seed", seeds("pyiceberg", 12))
 def test_upkeep_makes_nothing_worse(tmp_path: Path, duck: Duck, seed: int) -> None:
     print(upkeep.run(seed, tmp_path, readers=[duck] if seed % 5 == 0 else []))
+
+
+@pytest.mark.parametrize("seed", seeds("pyiceberg", 12))
+def test_appended_rows_are_all_there(tmp_path: Path, duck: Duck, seed: int) -> None:
+    print(appends.run(seed, tmp_path, readers=[duck] if seed % 5 == 0 else []))

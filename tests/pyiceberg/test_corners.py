@@ -49,7 +49,7 @@ def deletes_of(table: Table) -> list[str]:
 def of_one_row_group(table: Table, arrays: list[pa.Array]) -> DataFile:
     """A file of one row group of several batches."""
     settings = FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
-    writer = FileWriter(table, settings)
+    writer = FileWriter(table, table.schema(), settings)
     writer.write([pa.RecordBatch.from_arrays([array], ["s"]) for array in arrays])
     writer.close()
     (file,) = writer.files

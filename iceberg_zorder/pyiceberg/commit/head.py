@@ -52,7 +52,7 @@ class DeleteManifest:
 class Head:
     """The manifests at the head of a branch."""
 
-    snapshot: Snapshot
+    snapshot: Snapshot | None  # None before the branch's first one
     data: tuple[DataManifest, ...]
     deletes: tuple[DeleteManifest, ...]
 
@@ -65,6 +65,16 @@ class Head:
     def delete_entries(self) -> list[ManifestEntry]:
         """Entries of all delete files."""
         return [entry for manifest in self.deletes for entry in manifest.entries]
+
+
+def unread_head(snapshot: Snapshot, io: FileIO) -> Head:
+    """Return the head for a commit that removes no file, whatever the manifests hold."""
+    live = _live_manifests(snapshot, io)
+    return Head(
+        snapshot,
+        tuple(DataManifest(each, (), (), {}) for each in live if each.content == ManifestContent.DATA),
+        tuple(DeleteManifest(each, ()) for each in live if each.content == ManifestContent.DELETES),
+    )
 
 
 class HeadReader:

@@ -27,7 +27,8 @@ from pyiceberg.exceptions import (
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Operation, Snapshot
 
 from iceberg_zorder.errors import (
     InvalidInputError,
@@ -46,7 +47,7 @@ from iceberg_zorder.pyiceberg.catalog import (
     retrying,
     why,
 )
-from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, released_deletes
+from iceberg_zorder.pyiceberg.commit.head import Head, HeadReader, dangling_deletes, released_deletes, unread_head
 from iceberg_zorder.pyiceberg.commit.snapshot import (
     ConflictError,
     NewSnapshot,
@@ -90,6 +91,12 @@ class TableCommit(ABC):
     """The commit's name in messages."""
     conflict: ClassVar[str]
     """The message of a conflict, with places for the table's ``name`` and the reason ``why``."""
+    after_unknown: ClassVar[str] = (
+        "Look at the table's latest snapshot: if it is not this rewrite, run it again, then run remove_orphan_files."
+    )
+    """What to do if the outcome is unknown."""
+    operation: ClassVar[Operation] = Operation.REPLACE
+    """The operation of its snapshot."""
 
     def __init__(
         self, table: Table, branch: str, snapshot_properties: Mapping[str, str], added: Sequence[DataFile] = ()
@@ -99,7 +106,7 @@ class TableCommit(ABC):
         self._uuid = table.metadata.table_uuid
         self._branch = branch
         self._added = tuple(added)
-        self._writer = SnapshotWriter(table, self._added, snapshot_properties)
+        self._writer = SnapshotWriter(table, self._added, snapshot_properties, self.operation)
         self._attempts: dict[str, NewSnapshot] = {}
         self.free_attempts = 0
         """Attempts that do not count as retries, because they came nearer to a commit."""
@@ -129,8 +136,7 @@ class TableCommit(ABC):
             if self._pending:
                 raise UnknownOutcomeError(
                     f"Cannot tell whether {self.what} of {self._name} was committed, because the catalog gave no clear "
-                    "answer. No file was deleted. Look at the table's latest snapshot: if it is not this rewrite, run "
-                    "it again, then run remove_orphan_files."
+                    f"answer. No file was deleted. {self.after_unknown}"
                 ) from (self._unclear or error)
             delete_files(self._table, [*self._writer.written, *(file.file_path for file in self._added)])
             if isinstance(error, ConflictError | CommitFailedException):
@@ -161,10 +167,13 @@ class TableCommit(ABC):
         check_lease(self._name, metadata, self._writer.write_id)
         ref = metadata.refs.get(self._branch)
         head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
-        if head is None:
-            raise ConflictError(f"branch {self._branch} was dropped")
-        again = (new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id)
-        return next(again, None) or self.snapshot_on(head)
+        parent = head.snapshot_id if head else None
+        again = (new for new in self._pending if new.snapshot.parent_snapshot_id == parent)
+        return next(again, None) or (self.snapshot_on(head) if head else self.first_snapshot())
+
+    def first_snapshot(self) -> NewSnapshot:
+        """Write the first snapshot of a branch; raises ConflictError if the commit needs others before it."""
+        raise ConflictError(f"branch {self._branch} was dropped")
 
     def _after_failure(self, new: NewSnapshot, error: Exception) -> str:
         """Determine the outcome of an attempt that the catalog did not confirm; return the accepted manifest list."""
@@ -425,6 +434,25 @@ def check_committable(table: Table) -> None:
     avro_codec(table.metadata)
     partition_summary_limit(table.metadata)
     retrying(table.metadata.properties, is_transient)
+
+
+class AppendCommit(TableCommit):
+    """Adds data files to a branch, whatever others commit meanwhile; branch main may have no snapshot yet."""
+
+    what = "the append"
+    conflict = "Cannot append to {name}, because {why}. The new files were deleted."
+    after_unknown = (
+        "Look at the table's latest snapshots: if none is this append, run it again, then run remove_orphan_files."
+    )
+    operation = Operation.APPEND
+
+    def snapshot_on(self, head: Snapshot) -> NewSnapshot:
+        """Write a snapshot on top of the branch's head."""
+        return self._writer.write(unread_head(head, self._table.io), ())
+
+    def first_snapshot(self) -> NewSnapshot:
+        """Write the first snapshot of branch main."""
+        return self._writer.write(Head(None, (), ()), ()) if self._branch == MAIN_BRANCH else super().first_snapshot()
 
 
 class DanglingDeletesCommit(TableCommit):

@@ -206,14 +206,21 @@ class NewSnapshot:
 
 
 class SnapshotWriter:
-    """Writes a rewrite's snapshot on top of successive heads, reusing manifests that still fit."""
+    """Writes a snapshot on top of successive heads, reusing manifests that still fit."""
 
-    def __init__(self, table: Table, added: tuple[DataFile, ...], properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        added: tuple[DataFile, ...],
+        properties: Mapping[str, str],
+        operation: Operation = Operation.REPLACE,
+    ) -> None:
         self.snapshot_id = table.metadata.new_snapshot_id()
         self.written: list[str] = []
         self._table = table
         self._added = added
         self._properties = properties
+        self._operation = operation
         self.write_id = properties.get(REWRITE_ID, "")
         self._manifests: dict[tuple[int, Hashable], ManifestFile] = {}
 
@@ -247,7 +254,7 @@ class SnapshotWriter:
         snapshot = Snapshot.model_validate(
             {
                 "snapshot-id": self.snapshot_id,
-                "parent-snapshot-id": head.snapshot.snapshot_id,
+                "parent-snapshot-id": head.snapshot.snapshot_id if head.snapshot else None,
                 "manifest-list": self._new_path(f"snap-{self.snapshot_id}"),
                 "sequence-number": metadata.next_sequence_number(),
                 "summary": self._summary(head, dropped_files, deletes),
@@ -331,16 +338,18 @@ class SnapshotWriter:
                 others = int(changes.pop(f"{change}-position-delete-files")) - vectors
                 changes |= {f"{change}-dvs": str(vectors)}
                 changes |= {f"{change}-position-delete-files": str(others)} if others else {}
-        before = head.snapshot.summary.additional_properties if head.snapshot.summary else {}
-        # Totals that are missing or wrong in the last summary are left out, where PyIceberg would start from 0.
+        known = None
+        if head.snapshot:
+            before = head.snapshot.summary.additional_properties if head.snapshot.summary else {}
+            # Totals that are missing or wrong in the last summary are left out, where PyIceberg would start from 0.
+            known = {"operation": "", **{key: text for key, text in before.items() if text.isdecimal()}}
         # PyIceberg has no replace operation; its totals are computed as for an overwrite.
-        known = {"operation": "", **{key: text for key, text in before.items() if text.isdecimal()}}
         totals = update_snapshot_summaries(Summary(Operation.OVERWRITE, **changes), known).additional_properties
         translated = {
             TRANSLATED_DELETES: str(sum(file.record_count for file in deletes)),
             TRANSLATED_DELETE_FILES: str(len(deletes)),
         }
-        return Summary(Operation.REPLACE, **{**self._properties, **(translated if deletes else {}), **totals})
+        return Summary(self._operation, **{**self._properties, **(translated if deletes else {}), **totals})
 
 
 def partition_summary_limit(metadata: TableMetadata) -> int:

@@ -278,7 +278,7 @@ def column_bounds(
 
 
 def _ends(files: Sequence[DataFile], field: NestedField) -> list[pa.Array]:
-    kind = _arrow_type(field.field_type)
+    kind = arrow_type(field.field_type)
     width = _WIDTHS.get(type(field.field_type))
     if width is not None:
         kept = [(file.lower_bounds, file.upper_bounds) for file in files]
@@ -298,7 +298,8 @@ def _of_width(encoded: Sequence[bytes | None], width: np.dtype[Any]) -> pa.Array
     return pa.array(values, mask=is_missing | np.isnan(values))
 
 
-def _arrow_type(kind: IcebergType) -> pa.DataType:
+def arrow_type(kind: IcebergType) -> pa.DataType:
+    """Return the Arrow type of a type's bounds."""
     if isinstance(kind, BooleanType):
         return pa.bool_()
     if isinstance(kind, FloatType | DoubleType):

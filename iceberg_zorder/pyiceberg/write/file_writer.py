@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io import OutputFile
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
@@ -252,11 +253,12 @@ def new_data_path(table: Table, spec_id: int, partition: Record, name: str) -> s
 class FileWriter:
     """Writes rows to data files of one partition; starts a new file when one is full."""
 
-    def __init__(self, table: Table, settings: FileSettings, progress: Progress = silent) -> None:
+    def __init__(self, table: Table, schema: Schema, settings: FileSettings, progress: Progress = silent) -> None:
         self._table = table
+        self._schema = schema
         self._settings = settings
         self._progress = progress
-        self._arrow = schema_to_pyarrow(sanitize_column_names(stored_schema(table)))
+        self._arrow = schema_to_pyarrow(sanitize_column_names(schema))
         self._parquet = parquet_settings(table)
         # A page may exceed its size by one such batch, but larger batches are encoded faster.
         self._parquet["write_batch_size"] = max(
@@ -316,7 +318,7 @@ class FileWriter:
             "use_dictionary": worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"]),
             "write_statistics": _with_statistics(self._arrow, large) if large else True,
         }
-        metrics = FileMetrics(stored_schema(self._table), metrics_config(self._table), large)
+        metrics = FileMetrics(self._schema, metrics_config(self._table), large)
         output = self._table.io.new_output(path)
         stream = output.create(overwrite=True)  # its name is new: to look for it would take a right to list
         writer = pq.ParquetWriter(stream, pa.schema(types), **settings)
