@@ -13,9 +13,11 @@ except ModuleNotFoundError as error:
         name="pyspark",
     ) from error
 
+from iceberg_zorder.rewrite.append_result import AppendResult
 from iceberg_zorder.rewrite.result import ColumnScan, RewriteResult
+from iceberg_zorder.spark.append import append
 from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 from iceberg_zorder.spark.session import configure_spark
 
-__all__ = ["ColumnScan", "RewriteResult", "configure_spark", "report", "rewrite_data_files"]
+__all__ = ["AppendResult", "ColumnScan", "RewriteResult", "append", "configure_spark", "report", "rewrite_data_files"]

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.metrics.clustering_report import ClusteringReport
-from iceberg_zorder.pyiceberg.catalog import given_table
+from iceberg_zorder.pyiceberg.catalog import GivenTable, given_table
 from iceberg_zorder.pyiceberg.reporting.report import CommandArguments, report_of
 from iceberg_zorder.rewrite.options import name_parts
 from iceberg_zorder.spark.call import catalog_of, escapes_string_literals, procedure_call, rows_of, string_literal
@@ -58,7 +58,33 @@ def report(
     >>> {column.name: round(column.scan_fraction, 2) for column in found.columns}  # doctest: +SKIP
     {'user_id': 1.0, 'ts': 0.25}
     """
-    catalog = catalog_of(spark, table, "report on")
+    given = read_table(spark, table, "report on")
+
+    def command(arguments: CommandArguments, options: Mapping[str, str]) -> str:
+        asked = RewriteCall(
+            quoted_name(given.name()), arguments.sort_order, arguments.where, dict(options), arguments.branch
+        )
+        return rewrite_statement(asked, given.catalog.name)
+
+    return report_of(
+        given,
+        columns,
+        where=where,
+        branch=branch,
+        snapshot_id=snapshot_id,
+        predicates=predicates,
+        workload=workload,
+        case_sensitive=spark.conf.get("spark.sql.caseSensitive", "false") == "true",
+        write_command=command,
+    )
+
+
+def read_table(spark: SparkSession, table: str, act: str) -> GivenTable:
+    """Return a table as Spark reads its metadata and manifests; it cannot be written or refreshed.
+
+    ``act`` is what cannot be done without the table, for messages.
+    """
+    catalog = catalog_of(spark, table, act)
     name = tuple(name_parts(table))
     if name[0] == catalog and len(name) > 1:
         name = name[1:]
@@ -70,19 +96,5 @@ def report(
         call = procedure_call(catalog, "zorder_metadata", {"table": text, **arguments})
         return {row["location"]: bytes(row["content"]) for row in rows_of(spark, call)}
 
-    def command(arguments: CommandArguments, options: Mapping[str, str]) -> str:
-        asked = RewriteCall(quoted_name(name), arguments.sort_order, arguments.where, dict(options), arguments.branch)
-        return rewrite_statement(asked, catalog)
-
     (metadata,) = files().items()
-    return report_of(
-        given_table(catalog, name, metadata, lambda snapshot: files(snapshot_id=str(snapshot))),
-        columns,
-        where=where,
-        branch=branch,
-        snapshot_id=snapshot_id,
-        predicates=predicates,
-        workload=workload,
-        case_sensitive=spark.conf.get("spark.sql.caseSensitive", "false") == "true",
-        write_command=command,
-    )
+    return given_table(catalog, name, metadata, lambda snapshot: files(snapshot_id=str(snapshot)))

@@ -13,7 +13,7 @@ SCRIPT = r"""
 import json, sys, warnings
 from dataclasses import asdict
 from pyspark.sql import SparkSession
-from iceberg_zorder.spark import configure_spark, report, rewrite_data_files
+from iceberg_zorder.spark import append, configure_spark, report, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 
 directory = sys.argv[1]
@@ -38,6 +38,9 @@ count = spark.table("lake.db.t").count()
 first = spark.sql("SELECT snapshot_id FROM lake.db.t.snapshots ORDER BY committed_at").first()[0]
 found = report(spark, "lake.db.t", ["id", "k"], where="k <> 'it\\'s'", snapshot_id=first, predicates=["id < 5"])
 reported = [found.snapshot_id == first, found.total_rows, found.predicates[0].predicate, len(found.boxes.axes)]
+rows = spark.range(3000).selectExpr("id", "concat('k', id % 7) AS k")
+appended = append(rows, "lake.db.t", ["id", "k"], file_bytes=2_000)
+appended = [appended.added_data_files_count > 1, appended.added_records_count, spark.table("lake.db.t").count()]
 spark.sql("CREATE TABLE lake.db.fact USING iceberg AS SELECT id FROM range(0, 8000, 1, 8)")
 spark.sql("CREATE TABLE lake.db.dim USING iceberg AS SELECT id AS k, id DIV 1000 AS g FROM range(8000)")
 # Tables that Spark may broadcast take no keys.
@@ -49,7 +52,7 @@ for value in ("auto", "off"):
     plans.append("dynamicpruning" in spark.sql("EXPLAIN " + join).first()[0])
     counts.append(spark.sql(join).first()[0])
 module = type(spark).__module__
-print(json.dumps({"results": results, "refusal": refusal, "count": count, "reported": reported, "module": module, "plans": plans, "counts": counts, "kind": kind, "warned": [str(each.message) for each in warned]}))
+print(json.dumps({"results": results, "refusal": refusal, "count": count, "reported": reported, "appended": appended, "module": module, "plans": plans, "counts": counts, "kind": kind, "warned": [str(each.message) for each in warned]}))
 spark.stop()
 """
 
