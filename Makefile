@@ -227,6 +227,7 @@ picture: $(INSTALLED) $(JAR) ## Draw the pictures of the README and of docs
 	$(BIN)/python -m docs.pictures.boxes
 	$(BIN)/python -m docs.pictures.explained
 	$(BIN)/python -m docs.pictures.joins
+	$(BIN)/python -m docs.pictures.appended
 
 golden: $(INSTALLED) ## Write the golden files anew: only when the layout is meant to change
 	$(BIN)/python -m tests.golden.generate

@@ -18,7 +18,7 @@ PAGES = {
     "advice.md": ("advice",),
     "workload.md": ("workload", "workload-summary"),
     "pass.md": ("pass",),
-    "other.md": ("history", "undo", "check", "properties", "policy", "error"),
+    "other.md": ("history", "append", "undo", "check", "properties", "policy", "error"),
 }
 """The schemas that each page shows."""
 REASONS = "../plans.md#reasons"
@@ -32,6 +32,7 @@ WRITERS = {
     "workload-summary": "`iceberg-zorder workload`",
     "pass": "`iceberg-zorder maintain`",
     "history": "`iceberg-zorder history`",
+    "append": "`iceberg-zorder append`",
     "undo": "`iceberg-zorder undo`",
     "check": "`iceberg-zorder check`",
     "properties": "`iceberg-zorder set`",

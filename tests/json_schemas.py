@@ -17,6 +17,7 @@ OF_COMMAND = {
     "workload": "workload-summary",
     "maintain": "pass",
     "history": "history",
+    "append": "append",
     "undo": "undo",
     "check": "check",
     "set": "properties",

@@ -446,6 +446,46 @@ def history(
     return tables.history(catalog.table(table, "read the history of", output), branch, limit, output)
 
 
+@_command("the append to {table}", leaves_files=True)
+def append(
+    *,
+    table: Table,
+    files: Annotated[
+        list[str],
+        typer.Argument(help="Files of rows, found by names of columns; - is standard input.", show_default=False),
+    ],
+    file_format: Annotated[
+        Literal["parquet", "csv"] | None,
+        typer.Option("--format", help="Format of the files.", show_default="by their names; of standard input csv"),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Clustering columns or a sort order, as in rewrite.",
+            show_default="the table's property zorder.columns, else the last rewrite's",
+        ),
+    ] = None,
+    option: Options = None,
+    branch: Annotated[str | None, typer.Option(help="Branch to append to.")] = None,
+    file_bytes: Annotated[
+        int | None, typer.Option(min=1, help="Least bytes of a new file.", show_default="8388608, or the target size")
+    ] = None,
+    catalog: CatalogOptions,
+    output: Output,
+    signals: Signals,
+) -> int:
+    """Append rows of Parquet or CSV files, in data files that lie in few boxes of the table.
+
+    All files are one append. An empty field of a CSV file is NULL.
+    Exit codes are those of rewrite.
+    """
+    from iceberg_zorder.cli.commands import rows
+
+    found = catalog.table(table, "append to", output)
+    asked = {"columns": by, "options": _pairs("--option", option), "branch": branch, "file_bytes": file_bytes}
+    return rows.append_files(found, files, file_format, asked, output, signals.done)
+
+
 @_command("the undo on {table}")
 def undo(
     *,

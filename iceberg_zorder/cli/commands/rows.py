@@ -1,0 +1,93 @@
+"""The command that appends rows of files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from rich.text import Text
+
+from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.pyiceberg_engine import failures
+from iceberg_zorder.cli.table import NamedTable
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.printable import printable
+from iceberg_zorder.pyiceberg.append import append, arrow_schema
+from iceberg_zorder.pyiceberg.catalog import load_table
+
+_STDIN = "-"
+_BATCH_ROWS = 1 << 16
+
+
+def append_files(
+    table: NamedTable,
+    files: Sequence[str],
+    file_format: Literal["parquet", "csv"] | None,
+    asked: Mapping[str, Any],
+    output: Output,
+    done: Callable[[], None],
+) -> int:
+    """Append the rows of files to a table."""
+    with (
+        failures(f"append to {table.name}", output),
+        output.progress() as say,
+        output.work() as work,
+        ExitStack() as held,
+    ):
+        loaded = load_table(table.catalog, table.identifier)
+        rows = read(files, file_format, arrow_schema(loaded), held)
+        say(f"Appending to {table.name}")
+        result = append(loaded, rows, **asked, progress=work)
+        done()
+    text = Text(printable(f"{result.text} to {table.name}"))
+    output.show({"table": table.name, **result.to_dict()}, lambda console: console.print(text, soft_wrap=True))
+    return 0
+
+
+def read(
+    files: Sequence[str], file_format: Literal["parquet", "csv"] | None, schema: pa.Schema, held: ExitStack
+) -> pa.RecordBatchReader:
+    """Return the rows of files, which have the same columns; CSV has a table's types, by the names of columns."""
+    readers = [_reader(file, file_format, schema, held) for file in files]
+    first, *others = readers
+    for file, other in zip(files[1:], others, strict=True):
+        if other.schema.remove_metadata() != first.schema.remove_metadata():
+            raise InvalidInputError(
+                f"Cannot append {files[0]} and {file} at once, because they have different columns: append them one "
+                "after the other"
+            )
+    plain = first.schema.remove_metadata()
+    return pa.RecordBatchReader.from_batches(plain, chain(*map(_batches, files, readers)))
+
+
+def _batches(file: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in reader:
+            yield batch.replace_schema_metadata()
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidInputError(f"Cannot read {file}, because {error}") from error
+
+
+def _reader(
+    file: str, file_format: Literal["parquet", "csv"] | None, schema: pa.Schema, held: ExitStack
+) -> pa.RecordBatchReader:
+    kind = file_format or ("parquet" if file.endswith((".parquet", ".pq")) else "csv")
+    try:
+        if kind == "parquet":
+            # Parquet is read from its end.
+            source = pa.BufferReader(sys.stdin.buffer.read()) if file == _STDIN else file
+            opened = held.enter_context(pq.ParquetFile(source, memory_map=file != _STDIN))
+            return pa.RecordBatchReader.from_batches(opened.schema_arrow, opened.iter_batches(_BATCH_ROWS))
+        convert = pyarrow.csv.ConvertOptions(
+            column_types={field.name: field.type for field in schema}, strings_can_be_null=True
+        )
+        source = sys.stdin.buffer if file == _STDIN else file
+        return held.enter_context(pyarrow.csv.open_csv(source, convert_options=convert))
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidInputError(f"Cannot read {file} as {kind}, because {error}") from error
