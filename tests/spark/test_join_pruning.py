@@ -419,9 +419,10 @@ def test_partitions_of_tables_of_other_formats_keep_their_keys(star: SparkSessio
 @pytest.mark.parametrize(
     "condition",
     [
-        "JOIN lake.db.dim e ON (t.i, t.r) = (e.i + 0, e.r) WHERE e.g < 9",
+        # Spark 3.5 compares rows of equal names only.
+        "JOIN lake.db.dim e ON struct(t.i AS i, t.r) = struct(e.i + 0 AS i, e.r) WHERE e.g < 9",
         "JOIN lake.db.dim e ON array(t.i) = array(coalesce(e.i, 0)) WHERE e.g < 9",
-        "WHERE EXISTS (SELECT 1 FROM lake.db.dim e WHERE (t.i, 1) = (e.i + 0, 1) AND e.g < 9)",
+        "WHERE EXISTS (SELECT 1 FROM lake.db.dim e WHERE struct(t.i AS i, 1) = struct(e.i + 0 AS i, 1) AND e.g < 9)",
     ],
 )
 def test_columns_that_are_compared_in_rows_or_lists_take_other_keys_only(star: SparkSession, condition: str) -> None:
