@@ -28,12 +28,12 @@ from iceberg_zorder.pyiceberg.catalog import GivenTable
 from iceberg_zorder.pyiceberg.plan.append_plan import OPTIONS, AppendSpec, append_spec
 from iceberg_zorder.rewrite.append_result import AppendResult
 from iceberg_zorder.rewrite.options import PYICEBERG_ONLY, OptionValue, name_parts
+from iceberg_zorder.rewrite.snapshot_keys import APPEND_ID
 from iceberg_zorder.spark.call import catalog_of, rewrite_error
 from iceberg_zorder.spark.clustering import read_table
 from iceberg_zorder.spark.routing_sql import compared, file_of_row, keys_of_tasks, literal
 
 _SPARK_OPTIONS = tuple(name for name in OPTIONS if name not in PYICEBERG_ONLY)
-_APPEND_ID = "zorder.append-id"
 _MEASURED_ROWS = 20_000
 
 
@@ -103,7 +103,7 @@ def append(
         routed, clustered = _routed(df, spark.table(table).schema, catalog_of(spark, table, "append to"), given, spec)
         name = quoted_name((*name_parts(table), *((f"branch_{branch}",) if branch else ())))
         writer = routed.writeTo(name)
-        written = {f"snapshot-property.{_APPEND_ID}": append_id, **(write_options or {})}
+        written = {f"snapshot-property.{APPEND_ID}": append_id, **(write_options or {})}
         if spec.options.target_file_size is not None:
             written.setdefault("target-file-size-bytes", str(spec.target))
         if clustered:
@@ -112,12 +112,12 @@ def append(
             writer = writer.option(option, value)
         writer.append()
         snapshots = spark.table(quoted_name((*name_parts(table), "snapshots")))
-        found = snapshots.where(col("summary")[_APPEND_ID] == append_id).select("summary").collect()
+        found = snapshots.where(col("summary")[APPEND_ID] == append_id).select("summary").collect()
     except (PySparkException, Py4JError) as error:
         if "CommitStateUnknown" in str(error):
             raise UnknownOutcomeError(
                 f"Cannot tell whether the append to {table} was committed, because the catalog gave no clear answer: "
-                f"look for a snapshot whose summary has {_APPEND_ID} = {append_id}"
+                f"look for a snapshot whose summary has {APPEND_ID} = {append_id}"
             ) from error
         raise rewrite_error(error) from error
     files, rows, size = (
