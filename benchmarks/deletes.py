@@ -19,7 +19,7 @@ import typer
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from benchmarks.pages import head, how, table
+from benchmarks.pages import head, how, paragraph, table
 from benchmarks.run import session
 from benchmarks.scale import PACKAGES, SHARED_CATALOG, catalog_properties
 from benchmarks.without_jvm import machine
@@ -43,6 +43,13 @@ _HOW = """\
 [deletes.json](deletes.json) has every figure. The table is TPC-H lineitem, rewritten whole, in files of 64 MiB. A
 statement of Spark deletes random rows by merge-on-read while the rewrite writes. *Rewrite* is the time without what
 the translation takes. *Bytes* are what the process reads during the translation, as a share of the table's."""
+
+
+_RACES = """\
+A process deletes 20 random rows every 5 seconds, while another rewrites the whole table again and again. `make
+test-races` runs these races beside a catalog in PostgreSQL, and compares the rows of every snapshot with what the
+writer remembers: all were right. Other work ran on the machine meanwhile, so that rewrites took longer."""
+_RACE_HEADER = ("rewrites by", "rows", "committed", "each took s", "rows translated", "deletes", "tried again")
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,18 @@ def _delete(spark: SparkSession, name: str, share: float, begun: float) -> None:
         spark.sql(f"DELETE FROM {name} WHERE abs(xxhash64(l_orderkey, l_linenumber)) % 1000000 < {share * 1e6}")
 
 
+def _race(race: dict[str, Any]) -> list[str]:
+    return [
+        f"{race['engine']}, version {race['version']}",
+        f"{race['rows'] / 1e6:.0f} M",
+        f"{race['committed']} of {race['rewrites']}",
+        f"{race['least_seconds']} to {race['most_seconds']}",
+        f"{race['translated']:,}",
+        str(race["deletes"]),
+        str(race["retries"]),
+    ]
+
+
 def page(figures: dict[str, Any]) -> str:
     """Write the page of the figures."""
     rows = []
@@ -144,6 +163,12 @@ def page(figures: dict[str, Any]) -> str:
         *head("Deletes during a rewrite", _ABOUT),
         "",
         *table(header, rows),
+        "",
+        "## Beside a writer that never stops",
+        "",
+        *paragraph(_RACES),
+        "",
+        *table(_RACE_HEADER, [_race(each) for each in figures["races"]], texts=1),
         *how("make bench-deletes", figures["machine"], f"{_HOW} The table has {size:,.0f} MB."),
     ]
     return "\n".join([*lines, ""])
@@ -171,7 +196,8 @@ def main(
                 for share in map(float, shares.split(",")):
                     runs.append(run(spark, directory, source, engine, int(version), share))
                     typer.echo(json.dumps(asdict(runs[-1])))
-    figures = {"machine": machine(), "runs": [asdict(each) for each in runs]}
+    races = json.loads(FIGURES.read_text(encoding="utf-8"))["races"]
+    figures = {"machine": machine(), "runs": [asdict(each) for each in runs], "races": races}
     if write:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
         PAGE.write_text(page(figures), encoding="utf-8")
