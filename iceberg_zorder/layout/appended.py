@@ -89,25 +89,29 @@ class TouchedBoxes:
 
 
 _FEW = 16
+"""Partitions whose files are not limited."""
 
 
-def append_files(sizes: Sequence[int], least: int) -> list[int]:
+def append_files(sizes: Sequence[int], least: int, target: int) -> list[int]:
     """Return how many files the rows of each partition are written to, given their bytes.
 
-    They are as many as have ``least`` bytes. Of many partitions, the largest come first, until there are a quarter more
-    files than partitions; 16 more are always allowed.
+    They are as many as have ``least`` bytes. Of more than 16 partitions, the largest come first, until there are a
+    quarter more files than of ``target`` bytes, or 16 more.
 
     Examples
     --------
-    >>> append_files([100, 35, 9], least=10)
+    >>> append_files([100, 35, 9], least=10, target=1_000)
     [10, 3, 1]
-    >>> sum(append_files([20] * 400, least=10))
+    >>> sum(append_files([20] * 400, least=10, target=1_000))
     500
     """
-    files = [1] * len(sizes)
-    room = max(_FEW, len(sizes) // 4)
+    most = [max(1, size // least) for size in sizes]
+    if len(sizes) <= _FEW:
+        return most
+    files = [min(each, -(-size // target) or 1) for each, size in zip(most, sizes, strict=True)]
+    room = max(_FEW, sum(files) // 4)
     for place in sorted(range(len(sizes)), key=lambda each: -sizes[each]):
-        more = min(room, max(0, sizes[place] // least - 1))
+        more = min(room, most[place] - files[place])
         files[place] += more
         room -= more
     return files

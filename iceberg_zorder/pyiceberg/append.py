@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
 from threading import Event
 
 import numpy as np
@@ -21,7 +23,7 @@ from pyiceberg.types import UnknownType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.pyiceberg.catalog import refresh, renewed
+from iceberg_zorder.pyiceberg.catalog import refresh, renewed, why
 from iceberg_zorder.pyiceberg.commit.replacement import AppendCommit, check_committable
 from iceberg_zorder.pyiceberg.compat import (
     check_arrow_schema,
@@ -44,13 +46,13 @@ from iceberg_zorder.pyiceberg.write.file_writer import (
     worth_a_dictionary,
 )
 from iceberg_zorder.rewrite.append_result import AppendResult
-from iceberg_zorder.rewrite.options import OptionValue
+from iceberg_zorder.rewrite.options import SMALLEST_MEMORY_LIMIT, OptionValue
 from iceberg_zorder.sort.bucket_sorter import BucketSorter, PrefixColumns
 from iceberg_zorder.sort.codecs import Codecs, leaf, without_views
 from iceberg_zorder.sort.memory_budget import MemoryBudget
 from iceberg_zorder.sort.routing import Router
 from iceberg_zorder.sort.spill import Spill, check_directory, parted
-from iceberg_zorder.sort.threads import available_cores
+from iceberg_zorder.sort.threads import StoppedError, available_cores
 
 _BATCH_ROWS = 1 << 16
 _MEASURED_ROWS = 20_000
@@ -87,7 +89,7 @@ def append(
         The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`. The default
         is the table's property ``zorder.columns``, then the columns of its last rewrite.
     options : mapping of str to bool, int, float, str or mapping, optional
-        The options of a rewrite that concern layouts: ``boundaries``, ``column-weights``, ``cuts``, ``sample-rows``,
+        The options of a rewrite that concern layouts: ``boundaries``, ``column-weights``, ``sample-rows``,
         ``sample-seed``, ``size-tolerance``, ``target-file-size-bytes``; and ``memory-limit-bytes`` and
         ``spill-directory``. They override the table's property ``zorder.options``.
     branch : str, optional
@@ -127,6 +129,13 @@ def append(
     >>> table.scan().count()
     10000
     """
+    if not isinstance(rows, pa.Table | pa.RecordBatchReader):
+        raise InvalidInputError(
+            f"Cannot append {type(rows).__name__}, because rows must be a pyarrow.Table or a pyarrow.RecordBatchReader"
+        )
+    properties = {str(key): str(value) for key, value in dict(snapshot_properties or {}).items()}
+    if "operation" in properties:
+        raise InvalidInputError("Cannot set snapshot property operation, because it is append")
     with renewed(table):
         refresh(table)
         spec = append_spec(table, columns, options, branch, file_bytes, case_sensitive=case_sensitive)
@@ -143,7 +152,14 @@ def append(
                 return AppendResult(0, 0, 0, 0)
             work = _Append(table, spec, schema, _projection(table, schema, by_name), progress)
             files = work.write(staged)
-        AppendCommit(table, spec.branch, snapshot_properties or {}, files).run()
+        try:
+            AppendCommit(table, spec.branch, properties, files).run()
+        except (RewriteFailedError, InvalidInputError):
+            raise
+        except Exception as error:
+            raise RewriteFailedError(
+                f"Cannot append to {display_name(table)}, because {why(error)}. The new files were deleted."
+            ) from error
     return AppendResult(
         len(files),
         sum(file.record_count for file in files),
@@ -191,6 +207,8 @@ def _plain(field: pa.Field) -> pa.Field:
         kind = pa.map_(_plain(kind.key_field), _plain(kind.item_field))
     elif pa.types.is_large_list(kind):
         kind = pa.large_list(_plain(kind.value_field))
+    elif pa.types.is_fixed_size_list(kind):
+        kind = pa.list_(_plain(kind.value_field), kind.list_size)
     elif pa.types.is_list(kind):
         kind = pa.list_(_plain(kind.value_field))
     return pa.field(field.name, kind, field.nullable)
@@ -201,7 +219,6 @@ class _Staged:
     """Rows that can be read several times."""
 
     rows: int
-    bytes: int  # in memory
     batches: _Batches
 
 
@@ -209,31 +226,45 @@ class _Staged:
 def _staged(rows: pa.Table | pa.RecordBatchReader, spec: AppendSpec) -> Iterator[_Staged]:
     """Hold the rows of a reader in memory, or on disk if they have more than a quarter of the memory limit."""
     if isinstance(rows, pa.Table):
-        yield _Staged(rows.num_rows, rows.nbytes, lambda: iter(rows.to_batches(_BATCH_ROWS)))
+        yield _Staged(rows.num_rows, lambda: iter(rows.to_batches(_BATCH_ROWS)))
         return
-    held: list[pa.RecordBatch] = []
-    size = count = 0
+    if spec.options.spill_directory is not None:
+        Path(spec.options.spill_directory).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-append-", dir=spec.options.spill_directory) as directory:
-        path, writer = f"{directory}/rows.arrow", None
-        for batch in rows:
-            size, count = size + batch.nbytes, count + batch.num_rows
-            held.append(batch)
-            if writer is None and size > spec.options.memory_limit // 4:
-                writer = ipc.new_stream(path, rows.schema, options=ipc.IpcWriteOptions(compression="lz4"))
-            if writer is not None:
-                for each in held:
-                    writer.write_batch(each)
-                held.clear()
-        if writer is None:
-            yield _Staged(count, size, lambda: iter(held))
-            return
-        writer.close()
+        path = f"{directory}/rows.arrow"
+        try:
+            staged = _read_once(rows, path, spec.options.memory_limit // 4)
+        except (InvalidInputError, RewriteFailedError):
+            raise
+        except Exception as error:
+            raise RewriteFailedError(
+                f"Cannot append rows, because they could not be read, or held in {directory}: {error}"
+            ) from error
+        yield staged
 
-        def read() -> Iterator[pa.RecordBatch]:
-            with ipc.open_stream(path) as stream:
-                yield from stream
 
-        yield _Staged(count, size, read)
+def _read_once(rows: pa.RecordBatchReader, path: str, most_bytes: int) -> _Staged:
+    """Read all rows, and hold them in memory up to some bytes, else all of them in a file."""
+    held: list[pa.RecordBatch] = []
+    count, size, writer = 0, 0, None
+    for batch in rows:
+        count, size = count + batch.num_rows, size + batch.nbytes
+        held.append(batch)
+        if writer is None and size > most_bytes:
+            writer = ipc.new_stream(path, rows.schema, options=ipc.IpcWriteOptions(compression="lz4"))
+        if writer is not None:
+            for each in held:
+                writer.write_batch(each)
+            held.clear()
+    if writer is None:
+        return _Staged(count, lambda: iter(held))
+    writer.close()
+
+    def read() -> Iterator[pa.RecordBatch]:
+        with ipc.open_stream(path) as stream:
+            yield from stream
+
+    return _Staged(count, read)
 
 
 class _Append:
@@ -251,19 +282,21 @@ class _Append:
         )
         self.layouts: dict[int, Layout] = {}
         """The layouts of the partitions that are worth several files, by number."""
+        self._first_plain = 0  # the bucket of the first partition without a layout
 
     def write(self, staged: _Staged) -> list[DataFile]:
         """Write the rows as data files, which a failure deletes."""
         head = branch_snapshot(self._table, self._spec.branch, "append rows")
         row_size = row_bytes(head)
         if row_size is None:
-            first = self._batch(next(staged.batches()).slice(0, _MEASURED_ROWS))
+            first = self._batch(next(each for each in staged.batches() if each.num_rows).slice(0, _MEASURED_ROWS))
             row_size = measured_row_bytes(self._table, pa.Table.from_batches([first]))
         if self._spec.files(staged.rows, row_size) > 1:
             sample = self._sampled(
                 staged, self._spec.options.layout.sample_rows_for(self._spec.files(staged.rows, row_size))
             )
             self.layouts = append_layouts(self._table, self._spec, sample, self._partitions, staged.rows, row_size)
+        self._first_plain = sum(layout.files for layout in self.layouts.values())
         codecs = Codecs(self._project.schema)
         with Spill(self._budget, codecs, self._spec.options.spill_directory) as spill:
             self._route(staged, spill, codecs)
@@ -273,7 +306,9 @@ class _Append:
                 for number in sorted(spill.buckets)
             }
             try:
-                files = write_buckets(spill, sorter, writers, available_cores(), lambda: None, self._stopped.set)
+                # Values that are large beside the limit are held by one thread.
+                threads = 1 if codecs.large else available_cores()
+                files = write_buckets(spill, sorter, writers, threads, self._check_running, self._stopped.set)
                 rows = sum(file.record_count for file in files)
                 if rows != staged.rows:
                     raise RewriteFailedError(
@@ -304,20 +339,21 @@ class _Append:
 
     def _route(self, staged: _Staged, spill: Spill, codecs: Codecs) -> None:
         """Add every row to the bucket of its partition and file."""
-        largest = self._budget.limit // available_cores()
+        largest = max(2 * self._budget.limit, SMALLEST_MEMORY_LIMIT)
         routers = {number: Router(layout, staged.rows) for number, layout in self.layouts.items()}
+        firsts = self._first_buckets()
         path, start = self._table.location(), 0  # of no file: rows of a box that cannot be split are dealt by these
         for given in staged.batches():
             batch = self._batch(given)
             numbers = self._partitions.number(self._partitions.transformed(batch), batch.num_rows)
-            bucket = numbers * self._stride
+            bucket = numbers + self._first_plain
             places = np.arange(start, start + batch.num_rows)
             columns = [leaf(batch, each) for each in self._paths]
             for number, router in routers.items():
                 mine = np.flatnonzero(numbers == number)
                 some = columns if len(mine) == len(numbers) else [each.take(pa.array(mine)) for each in columns]
                 file, _ = router.route(some, path, places[mine])
-                bucket[mine] += file
+                bucket[mine] = firsts[number] + file
             encoded = codecs.encoded(batch)
             check_value_sizes(codecs, batch.schema, largest)
             # Rows stay in their order inside a file: to sort them costs as much again, and skips little in small files.
@@ -328,7 +364,12 @@ class _Append:
 
     def _batch(self, given: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows with the table's types; raises InvalidInputError if a required column has NULLs."""
-        batch = self._project(given)
+        try:
+            batch = self._project(given)
+        except (pa.ArrowException, ValueError) as error:
+            raise InvalidInputError(
+                f"Cannot append to {display_name(self._table)}, because of the rows: {error}"
+            ) from error
         for field, column in zip(self._schema.fields, batch.columns, strict=True):
             if field.required and column.null_count:
                 raise InvalidInputError(
@@ -337,13 +378,18 @@ class _Append:
                 )
         return batch
 
-    @property
-    def _stride(self) -> int:
-        """The number of buckets of a partition."""
-        return max((layout.files for layout in self.layouts.values()), default=1)
+    def _first_buckets(self) -> dict[int, int]:
+        """Return the first bucket of each partition with a layout; the other partitions come after all of them."""
+        ends = accumulate(layout.files for layout in self.layouts.values())
+        return {number: end - layout.files for (number, layout), end in zip(self.layouts.items(), ends, strict=True)}
 
-    def _writer(self, number: int, row_size: float, row_group_rows: int, codecs: Codecs) -> FileWriter:
-        partition, file = divmod(number, self._stride)
+    def _writer(self, bucket: int, row_size: float, row_group_rows: int, codecs: Codecs) -> FileWriter:
+        partition, file = bucket - self._first_plain, 0
+        if partition < 0:
+            partition, first = max(
+                (each for each in self._first_buckets().items() if each[1] <= bucket), key=lambda each: each[1]
+            )
+            file = bucket - first
         settings = FileSettings(
             spec_id=self._table.spec().spec_id,
             partition=self._partitions.records[partition] if self._table.spec().fields else Record(),
@@ -354,7 +400,15 @@ class _Append:
             row_size=row_size,
             large=codecs.large,
         )
-        return FileWriter(self._table, self._schema, settings, self._progress)
+        return FileWriter(self._table, self._schema, settings, self._on_row_group)
+
+    def _on_row_group(self, stage: str, rows: int, size: int) -> None:
+        self._check_running()
+        self._progress(stage, rows, size)
+
+    def _check_running(self) -> None:
+        if self._stopped.is_set():
+            raise StoppedError
 
 
 def measured_row_bytes(table: Table, rows: pa.Table) -> float:
@@ -363,7 +417,10 @@ def measured_row_bytes(table: Table, rows: pa.Table) -> float:
     dictionaries = worth_a_dictionary(rows.to_batches(), settings["dictionary_pagesize_limit"])
     with pq.ParquetWriter(sink, rows.schema, use_dictionary=dictionaries, **settings) as writer:
         writer.write_table(rows)
-    return float(sink.getvalue().size / rows.num_rows)
+    # Without the footer, which weighs much beside few rows.
+    groups = [writer.writer.metadata.row_group(place) for place in range(writer.writer.metadata.num_row_groups)]
+    size = sum(group.column(place).total_compressed_size for group in groups for place in range(group.num_columns))
+    return max(1.0, float(size / rows.num_rows))
 
 
 def arrow_schema(table: Table) -> pa.Schema:

@@ -14,10 +14,11 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from io import StringIO
 from operator import methodcaller
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -735,8 +736,10 @@ def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callabl
 def check_arrow_schema(table: Table, schema: pa.Schema) -> None:
     """Refuse rows of another schema, as :meth:`pyiceberg.table.Table.append` does; raises InvalidInputError."""
     try:
-        _check_pyarrow_schema_compatible(table.schema(), schema, format_version=table.format_version)
-    except (TypeError, ValueError) as error:
+        # It also prints what it raises.
+        with redirect_stdout(StringIO()):
+            _check_pyarrow_schema_compatible(table.schema(), schema, format_version=table.format_version)
+    except Exception as error:
         raise InvalidInputError(
             f"Cannot append to {'.'.join(table.name())}, because of the schema of the rows: {error}"
         ) from error

@@ -113,6 +113,9 @@ class _Field:
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if self._arrow and not isinstance(array, pa.ExtensionArray):
+            if pa.types.is_decimal(array.type):
+                # Its native code needs addresses that are multiples of 16, which rows of an IPC stream may not have.
+                array = pc.take(array, pa.array(np.arange(len(array))))
             array = self._arrow(array)
         elif not isinstance(self._transform, IdentityTransform):
             return self._of_distinct(array)

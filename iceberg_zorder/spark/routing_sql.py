@@ -169,7 +169,7 @@ def murmur3(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     Examples
     --------
     >>> murmur3(np.array([0, 1]))
-    array([  933211791, -559580957])
+    array([ 933211791, -559580957])
     """
     with np.errstate(over="ignore"):
         key = numbers.astype(_WORD) * _WORD(0xCC9E2D51)

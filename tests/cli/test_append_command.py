@@ -1,5 +1,6 @@
 """``iceberg-zorder append``: rows of Parquet and CSV files, and of standard input."""
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -99,3 +100,14 @@ def test_files_that_cannot_be_read(home: Path, catalog: Catalog, tmp_path: Path)
         done = run(home, "refusing", *(str(tmp_path / each) if (tmp_path / each).exists() else each for each in files))
         assert done.returncode == 2
         assert why in done.stderr
+
+
+def test_csv_keeps_every_text(home: Path, catalog: Catalog) -> None:
+    catalog.create_table("db.texts", Schema(NestedField(1, "id", LongType()), NestedField(4, "name", StringType())))
+    texts = ["NA", "null", "nan", "N/A", 'two\nlines, "quoted"', "", *(f"Dear {i}\nyours" for i in range(60_000))]
+    out = io.StringIO()
+    csv.writer(out, quoting=csv.QUOTE_NONNUMERIC).writerows([("id", "name"), *enumerate(texts)])
+    with patch("sys.stdin", SimpleNamespace(buffer=io.BytesIO(out.getvalue().encode()))):
+        done = run_without_spark(home, "db.texts", "-", "--by", "id,name", "--quiet", command="append")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert rows_of(catalog, "texts") == list(enumerate(texts))

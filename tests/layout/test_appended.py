@@ -121,9 +121,14 @@ def test_every_order_and_state_has_a_file(leading: tuple[tuple[bool, bool], ...]
     assert set(file.tolist()) == set(range(layout.files))
 
 
-@pytest.mark.parametrize("sizes", [[], [0], [9], [10], [10, 35, 100], [20] * 10, [20] * 1000, [1000] * 100])
+@pytest.mark.parametrize("sizes", [[], [0], [9], [10], [10, 35, 100], [20] * 10, [10**6] * 16, [10**12]])
+def test_few_partitions_get_a_file_for_each_least_size(sizes: list[int]) -> None:
+    assert append_files(sizes, least=10, target=500) == [max(1, size // 10) for size in sizes]
+
+
+@pytest.mark.parametrize("sizes", [[0] * 17, [20] * 1000, [1000] * 100, [10**6] * 24, [10**6, *[5] * 100]])
 def test_many_partitions_get_a_quarter_more_files_at_most(sizes: list[int]) -> None:
-    files = append_files(sizes, least=10)
+    files = append_files(sizes, least=10, target=500)
     assert all(1 <= count <= max(1, size // 10) for count, size in zip(files, sizes, strict=True))
-    assert sum(files) <= len(sizes) + max(16, len(sizes) // 4)
-    assert sum(files) == len(sizes) + min(max(16, len(sizes) // 4), sum(max(0, size // 10 - 1) for size in sizes))
+    without = sum(max(1, -(-size // 500)) for size in sizes)
+    assert without <= sum(files) <= without + max(16, without // 4)

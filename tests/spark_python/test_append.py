@@ -90,10 +90,12 @@ SPECS = {
     "days": "PARTITIONED BY (days(ts))",
     "two": "PARTITIONED BY (bucket(2, s), months(ts))",
     "nested": "PARTITIONED BY (n.x)",
+    "decimal": "PARTITIONED BY (bucket(3, m))",
 }
 ROWS = (
     "id AS a, CAST(hash(id) % 1000 AS BIGINT) AS b, CONCAT(CHAR(97 + id % 2), hash(id, 1) % 500) AS s, "
     "timestamp_micros(id * 8640000) AS ts, CAST(id % 2 AS INT) AS p, "
+    "CAST(id % 50 AS DECIMAL(20, 2)) AS m, "
     "IF(id % 9 = 0, NULL, named_struct('x', id % 3, 'y', hash(id, 2) / 7)) AS n"
 )
 
@@ -198,7 +200,7 @@ def test_refusals(spark: SparkSession, catalog: Catalog) -> None:
         ({"columns": "nope"}, "has no such column"),
         ({"columns": "b", "options": {"rewrite-all": True}}, "an append has only"),
         ({"columns": "b", "options": {"memory-limit-bytes": 1 << 30}}, "an append has only"),
-        ({"columns": "b", "file_bytes": 0}, "must be positive"),
+        ({"columns": "b", "file_bytes": 0}, "must be a positive"),
         ({"columns": "b", "branch": "nope"}, "has no such branch"),
     ):
         with pytest.raises(InvalidInputError, match=why):

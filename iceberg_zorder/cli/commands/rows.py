@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from itertools import chain
+from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -54,16 +53,24 @@ def read(
     files: Sequence[str], file_format: Literal["parquet", "csv"] | None, schema: pa.Schema, held: ExitStack
 ) -> pa.RecordBatchReader:
     """Return the rows of files, which have the same columns; CSV has a table's types, by the names of columns."""
-    readers = [_reader(file, file_format, schema, held) for file in files]
-    first, *others = readers
-    for file, other in zip(files[1:], others, strict=True):
-        if other.schema.remove_metadata() != first.schema.remove_metadata():
-            raise InvalidInputError(
-                f"Cannot append {files[0]} and {file} at once, because they have different columns: append them one "
-                "after the other"
-            )
+    if files.count(_STDIN) > 1:
+        raise InvalidInputError("Cannot append standard input twice, because it can be read once")
+    first = held.enter_context(_reader(files[0], file_format, schema))
     plain = first.schema.remove_metadata()
-    return pa.RecordBatchReader.from_batches(plain, chain(*map(_batches, files, readers)))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from _batches(files[0], first)
+        # One after the other, because each holds memory and a file handle.
+        for file in files[1:]:
+            with _reader(file, file_format, schema) as other:
+                if other.schema.remove_metadata() != plain:
+                    raise InvalidInputError(
+                        f"Cannot append {files[0]} and {file} at once, because they have different columns: append "
+                        "them one after the other"
+                    )
+                yield from _batches(file, other)
+
+    return pa.RecordBatchReader.from_batches(plain, batches())
 
 
 def _batches(file: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -74,10 +81,16 @@ def _batches(file: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch
         raise InvalidInputError(f"Cannot read {file}, because {error}") from error
 
 
+@contextmanager
 def _reader(
-    file: str, file_format: Literal["parquet", "csv"] | None, schema: pa.Schema, held: ExitStack
-) -> pa.RecordBatchReader:
-    kind = file_format or ("parquet" if file.endswith((".parquet", ".pq")) else "csv")
+    file: str, file_format: Literal["parquet", "csv"] | None, schema: pa.Schema
+) -> Iterator[pa.RecordBatchReader]:
+    kind = file_format or ("parquet" if file.lower().endswith((".parquet", ".pq")) else "csv")
+    with ExitStack() as held:
+        yield _opened(file, kind, schema, held)
+
+
+def _opened(file: str, kind: str, schema: pa.Schema, held: ExitStack) -> pa.RecordBatchReader:
     try:
         if kind == "parquet":
             # Parquet is read from its end.
@@ -85,9 +98,13 @@ def _reader(
             opened = held.enter_context(pq.ParquetFile(source, memory_map=file != _STDIN))
             return pa.RecordBatchReader.from_batches(opened.schema_arrow, opened.iter_batches(_BATCH_ROWS))
         convert = pyarrow.csv.ConvertOptions(
-            column_types={field.name: field.type for field in schema}, strings_can_be_null=True
+            column_types={field.name: field.type for field in schema},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         )
+        parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
         source = sys.stdin.buffer if file == _STDIN else file
-        return held.enter_context(pyarrow.csv.open_csv(source, convert_options=convert))
+        return held.enter_context(pyarrow.csv.open_csv(source, parse_options=parse, convert_options=convert))
     except (OSError, pa.ArrowException) as error:
         raise InvalidInputError(f"Cannot read {file} as {kind}, because {error}") from error

@@ -448,6 +448,9 @@ class AppendCommit(TableCommit):
 
     def snapshot_on(self, head: Snapshot) -> NewSnapshot:
         """Write a snapshot on top of the branch's head."""
+        if self._attempts:
+            # An earlier attempt may have succeeded, although its snapshot is gone: this raises if its files are there.
+            HeadReader((), self._added).read(head, self._table.io)
         return self._writer.write(unread_head(head, self._table.io), ())
 
     def first_snapshot(self) -> NewSnapshot:

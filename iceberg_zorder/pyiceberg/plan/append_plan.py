@@ -87,8 +87,10 @@ def append_spec(
         raise InvalidInputError(
             f"Cannot append to {name} with option {other[0]}, because an append has only {', '.join(known)}"
         )
-    if file_bytes is not None and file_bytes < 1:
-        raise InvalidInputError(f"Cannot append to {name} with file_bytes {file_bytes}, because it must be positive")
+    if file_bytes is not None and (type(file_bytes) is not int or file_bytes < 1):
+        raise InvalidInputError(
+            f"Cannot append to {name} with file_bytes {file_bytes}, because it must be a positive whole number"
+        )
     branch = branch or MAIN_BRANCH
     snapshots = snapshots_to(table, branch_snapshot(table, branch, "append rows"))
     by = None if columns is None else sort_order_text(name, columns)
@@ -146,7 +148,7 @@ def append_layouts(
     numbers = partitions.number(partitions.transformed(batch), batch.num_rows)
     counts = np.bincount(numbers, minlength=len(partitions.records))
     sizes = [int(count * (rows / batch.num_rows) * bytes_of_row) for count in counts.tolist()]
-    files = append_files(sizes, spec.file_bytes)
+    files = append_files(sizes, spec.file_bytes, spec.target)
     wanted = {number: count for number, count in enumerate(files) if count > 1}
     if not wanted:
         return {}
