@@ -139,7 +139,7 @@ def _routed(
     sample, rows = _sampled(df, read, spec)
     if not rows:
         return df, 0
-    found = routed_partitions(table, spec, sample, rows, lambda: _arrow(df.limit(_MEASURED_ROWS)))
+    found = routed_partitions(table, spec, sample, rows, lambda: arrow(df.limit(_MEASURED_ROWS)))
     if not found:
         return df, 0
     spread = f"xxhash64({', '.join(quoted_identifier(each) for each in df.columns if _is_hashable(df, each))})"
@@ -168,12 +168,12 @@ def _sampled(df: DataFrame, values: Sequence[str], spec: AppendSpec) -> tuple[pa
     wanted = spec.options.layout.sample_rows_for(1)
     columns = [expr(value).alias(f"c{place}") for place, value in enumerate(values)]
     drawn = df.select(*columns, rand(spec.options.layout.sample_seed).alias("place"))
-    table = _arrow(drawn.orderBy("place").limit(wanted))
+    table = arrow(drawn.orderBy("place").limit(wanted))
     rows, places = table.num_rows, table.column("place")
     return table.drop_columns(["place"]), round(rows / places[rows - 1].as_py()) if rows == wanted else rows
 
 
-def _arrow(df: DataFrame) -> pa.Table:
+def arrow(df: DataFrame) -> pa.Table:
     """Collect rows as Arrow."""
     if hasattr(df, "toArrow"):
         return df.toArrow()

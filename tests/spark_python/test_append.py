@@ -19,6 +19,7 @@ from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg import append as append_without_spark
 from iceberg_zorder.spark import append
+from iceberg_zorder.spark.append import arrow
 from iceberg_zorder.spark.routing_sql import file_of_row, keys_of_tasks
 from tests.fuzz.random_values import Values
 from tests.fuzz.types import to_arrow
@@ -132,7 +133,7 @@ def test_both_engines_write_the_same_files(spark: SparkSession, catalog: Catalog
         if engine == "spark":
             result = append(frame, on_spark.full_name, by, file_bytes=20_000)
         else:
-            result = append_without_spark(table, frame.toArrow(), by, file_bytes=20_000)
+            result = append_without_spark(table, arrow(frame), by, file_bytes=20_000)
         files = files_of(table, known)
         assert (result.added_data_files_count, result.added_records_count) == (len(files), 10_000)
         found.append((files, result.clustered_partitions_count, on_spark.fingerprint()))

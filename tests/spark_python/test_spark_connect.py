@@ -73,6 +73,7 @@ def test_over_spark_connect(tmp_path: Path) -> None:
     assert said["kind"] == "InvalidInputError"
     assert said["count"] == 1000
     assert said["reported"] == [True, 1000, "id < 5", 2]
+    assert said["appended"] == [True, 3000, 4000]
     assert (said["plans"], said["counts"]) == ([True, False], [1000, 1000]), "joins skip files, unless switched off"
     # What the caller has set is still told of.
     assert {text.split()[3] for text in said["warned"]} == {"spark.driver.host"}
