@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr, rand
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from iceberg_zorder.errors import UnknownOutcomeError
+from iceberg_zorder.errors import RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.layout.columns import ClusteringColumn, quoted_identifier, quoted_name
 from iceberg_zorder.pyiceberg.append_routing import RoutedField, routed_fields, routed_partitions
 from iceberg_zorder.pyiceberg.catalog import GivenTable
@@ -29,7 +29,7 @@ from iceberg_zorder.pyiceberg.plan.append_plan import OPTIONS, AppendSpec, appen
 from iceberg_zorder.rewrite.append_result import AppendResult
 from iceberg_zorder.rewrite.options import PYICEBERG_ONLY, OptionValue, name_parts
 from iceberg_zorder.rewrite.snapshot_keys import APPEND_ID
-from iceberg_zorder.spark.call import catalog_of, rewrite_error
+from iceberg_zorder.spark.call import catalog_of, failure_message, rewrite_error
 from iceberg_zorder.spark.clustering import read_table
 from iceberg_zorder.spark.routing_sql import compared, file_of_row, keys_of_tasks, literal
 
@@ -112,8 +112,6 @@ def append(
         for option, value in written.items():
             writer = writer.option(option, value)
         writer.append()
-        snapshots = spark.table(quoted_name((*name_parts(table), "snapshots")))
-        found = snapshots.where(col("summary")[APPEND_ID] == append_id).select("summary").collect()
     except (PySparkException, Py4JError) as error:
         if "CommitStateUnknown" in str(error):
             raise UnknownOutcomeError(
@@ -121,6 +119,13 @@ def append(
                 f"look for a snapshot whose summary has {APPEND_ID} = {append_id}"
             ) from error
         raise rewrite_error(error) from error
+    try:
+        snapshots = spark.table(quoted_name((*name_parts(table), "snapshots")))
+        found = snapshots.where(col("summary")[APPEND_ID] == append_id).select("summary").collect()
+    except (PySparkException, Py4JError) as error:
+        raise RewriteFailedError(
+            f"Cannot tell what the append to {table} added, because {failure_message(error)}. It was committed."
+        ) from error
     files, rows, size = (
         int(found[0]["summary"].get(key, "0")) if found else 0
         for key in ("added-data-files", "added-records", "added-files-size")
