@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_zorder.layout.boundaries import MAX_BOUNDARIES, Boundaries
-from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, cut, uncut
 from iceberg_zorder.layout.keys import KeyColumn
@@ -121,8 +120,8 @@ def fit_appended(columns: Sequence[ClusteringColumn], sample: Sample, request: L
     """Fit a layout to a sample of appended rows.
 
     Boxes begin at boundaries of the layout, so that a file can begin where a box does. A column in which the rows span
-    little of the table counts little: filters miss them by that column anyway. Without boxes, or with even cuts, this
-    is :func:`.fit` without a workload.
+    little of the table counts little: filters miss them by that column anyway. The request is for adaptive cuts.
+    Without boxes, this is :func:`.fit` without a workload.
 
     Examples
     --------
@@ -139,7 +138,7 @@ def fit_appended(columns: Sequence[ClusteringColumn], sample: Sample, request: L
     pairs = [*zip(sample.columns, boxes.lower, boxes.upper, strict=True)][leading:]
     request = request.spanning([_spanned(*each, boxes.sizes) for each in pairs])
     layout = uncut(columns, sample, request)
-    if not len(boxes.sizes) or request.cuts != ADAPTIVE:
+    if not len(boxes.sizes):
         return cut(layout, sample, request)
     orders = [*request.leading_orders, *[(False, False)] * len(columns)]
     layout = replace(

@@ -108,6 +108,17 @@ class KeyColumn:
         return KeyColumn(keys, self.states[rows])
 
 
+def key_at(keys: npt.NDArray[np.int64] | pa.LargeBinaryArray, place: int) -> int | bytes:
+    """Return one of some keys.
+
+    Examples
+    --------
+    >>> key_at(np.array([3, 5]), 1)
+    5
+    """
+    return int(keys[place]) if isinstance(keys, np.ndarray) else keys[place].as_py()
+
+
 def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
     """Join the keys of one column in several samples, one or more.
 

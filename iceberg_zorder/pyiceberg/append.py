@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from threading import Event
 
@@ -282,7 +281,8 @@ class _Append:
         )
         self.layouts: dict[int, Layout] = {}
         """The layouts of the partitions that are worth several files, by number."""
-        self._first_plain = 0  # the bucket of the first partition without a layout
+        # Partition and file of each bucket of a layout; the other partitions have one bucket each, after these.
+        self._clustered: list[tuple[int, int]] = []
 
     def write(self, staged: _Staged) -> list[DataFile]:
         """Write the rows as data files, which a failure deletes."""
@@ -296,7 +296,7 @@ class _Append:
                 staged, self._spec.options.layout.sample_rows_for(self._spec.files(staged.rows, row_size))
             )
             self.layouts = append_layouts(self._table, self._spec, sample, self._partitions, staged.rows, row_size)
-        self._first_plain = sum(layout.files for layout in self.layouts.values())
+        self._clustered = [(number, file) for number, of in self.layouts.items() for file in range(of.files)]
         codecs = Codecs(self._project.schema)
         with Spill(self._budget, codecs, self._spec.options.spill_directory) as spill:
             self._route(staged, spill, codecs)
@@ -341,12 +341,12 @@ class _Append:
         """Add every row to the bucket of its partition and file."""
         largest = max(2 * self._budget.limit, SMALLEST_MEMORY_LIMIT)
         routers = {number: Router(layout, staged.rows) for number, layout in self.layouts.items()}
-        firsts = self._first_buckets()
+        firsts = {number: bucket for bucket, (number, file) in enumerate(self._clustered) if file == 0}
         path, start = self._table.location(), 0  # of no file: rows of a box that cannot be split are dealt by these
         for given in staged.batches():
             batch = self._batch(given)
             numbers = self._partitions.number(self._partitions.transformed(batch), batch.num_rows)
-            bucket = numbers + self._first_plain
+            bucket = numbers + len(self._clustered)
             places = np.arange(start, start + batch.num_rows)
             columns = [leaf(batch, each) for each in self._paths]
             for number, router in routers.items():
@@ -378,18 +378,9 @@ class _Append:
                 )
         return batch
 
-    def _first_buckets(self) -> dict[int, int]:
-        """Return the first bucket of each partition with a layout; the other partitions come after all of them."""
-        ends = accumulate(layout.files for layout in self.layouts.values())
-        return {number: end - layout.files for (number, layout), end in zip(self.layouts.items(), ends, strict=True)}
-
     def _writer(self, bucket: int, row_size: float, row_group_rows: int, codecs: Codecs) -> FileWriter:
-        partition, file = bucket - self._first_plain, 0
-        if partition < 0:
-            partition, first = max(
-                (each for each in self._first_buckets().items() if each[1] <= bucket), key=lambda each: each[1]
-            )
-            file = bucket - first
+        after = bucket - len(self._clustered)
+        partition, file = self._clustered[bucket] if after < 0 else (after, 0)
         settings = FileSettings(
             spec_id=self._table.spec().spec_id,
             partition=self._partitions.records[partition] if self._table.spec().fields else Record(),

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IcebergType, NestedField
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import encode
+from iceberg_zorder.layout.keys import encode, key_at
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.append import measured_row_bytes, projected
 from iceberg_zorder.pyiceberg.bounds import named_fields
@@ -100,5 +99,5 @@ def _columns(table: Table) -> dict[int, tuple[ClusteringColumn, IcebergType]]:
 def _key(value: object, kind: IcebergType) -> int | bytes | None:
     if value is None:
         return None
-    keys = encode(pa.array([value.bytes if isinstance(value, UUID) else value], arrow_type(kind)), str(kind)).keys
-    return int(keys[0]) if isinstance(keys, np.ndarray) else keys[0].as_py()
+    stored = value.bytes if isinstance(value, UUID) else value
+    return key_at(encode(pa.array([stored], arrow_type(kind)), str(kind)).keys, 0)

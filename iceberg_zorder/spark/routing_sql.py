@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.box_tree import BoxTree, Split
-from iceberg_zorder.layout.keys import NAN, NULL
+from iceberg_zorder.layout.keys import NAN, NULL, key_at
 from iceberg_zorder.layout.layout import Layout, LayoutColumn
 
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
@@ -69,7 +69,7 @@ def _is_left(column: LayoutColumn, start: int, value: str) -> str:
         lowest, highest = int(of_values[0]), int(of_values[-1])
         ends = [(lowest - 1, ">=")] if lowest > 0 else []
         ends += [(highest, "<")] if highest < size else []
-        parts = [f"{value} {sign} {literal(_key(column, place), kind)}" for place, sign in ends]
+        parts = [f"{value} {sign} {literal(key_at(column.boundaries.keys, place), kind)}" for place, sign in ends]
         if not parts:
             parts.append(f"{value} IS NOT NULL")
         if kind in ("float", "double") and highest == size:
@@ -80,11 +80,6 @@ def _is_left(column: LayoutColumn, start: int, value: str) -> str:
     if left[size + NULL]:
         found.append(f"{value} IS NULL")
     return " OR ".join(f"({each})" for each in found) if len(found) > 1 else found[0] if found else "false"
-
-
-def _key(column: LayoutColumn, place: int) -> int | bytes:
-    keys = column.boundaries.keys
-    return int(keys[place]) if isinstance(keys, np.ndarray) else keys[place].as_py()
 
 
 def compared(value: str, kind: str) -> str:

@@ -41,7 +41,7 @@ from pyiceberg.types import (
 )
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import VALUE, KeyColumn, domain, encode
+from iceberg_zorder.layout.keys import VALUE, domain, encode, key_at
 from iceberg_zorder.layout.sample import cut
 from iceberg_zorder.metrics.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.metrics.history import SnapshotFacts
@@ -235,7 +235,7 @@ def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], examp
     rows = max(1, int(files.rows[place]))
     lower, upper = (
         {
-            field.field_id: bound(_key(keys, place), field.field_type)
+            field.field_id: bound(key_at(keys.keys, place), field.field_type)
             for field, bounds in zip(fields, files.columns, strict=True)
             for keys in [getattr(bounds, end)]
             if keys.states[place] == VALUE and isinstance(field.field_type, PrimitiveType)
@@ -256,10 +256,6 @@ def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], examp
     if example is not None:
         file.spec_id = example.spec_id
     return file
-
-
-def _key(keys: KeyColumn, place: int) -> int | bytes:
-    return int(keys.keys[place]) if isinstance(keys.keys, np.ndarray) else keys.keys[place].as_py()
 
 
 def column_bounds(

@@ -102,7 +102,7 @@ def append_spec(
             f"Cannot append to {name}, because no columns are named, it has no property {COLUMNS_PROPERTY}, and no "
             "rewrite has clustered it: name columns, for example 'zorder(a, b)'"
         )
-    size_rules(table, read)
+    size_rules(table, read)  # refuses sizes out of their domains
     explicit = explicit_target(table, read)
     last = next((each.target[0] for each in reversed(snapshots) if each.target), _TARGET)
     target = explicit.size if explicit else last
